@@ -65,15 +65,40 @@ func (s *Space) Node(id tree.BackendNodeID) (*Source, *tree.Entry) {
 	return nil, nil
 }
 
+// Message is one message of the record stream, decoded. Decoding needs no
+// state, so that a reader does it before it takes its lock.
+type Message struct {
+	// Name is what the subject says; it is the zero value for a stray message.
+	Name  subjects.RecordSubject
+	frame subjects.Frame
+	err   error
+}
+
+// Decode decodes one message. What is wrong with it comes to light when it is applied.
+func Decode(subject string, h subjects.Header, data []byte) Message {
+	name, err := subjects.ParseRecord(subject)
+	if err != nil {
+		return Message{}
+	}
+	m := Message{Name: name}
+	m.frame, m.err = subjects.DecodeFrame(h, data)
+	return m
+}
+
 // Apply folds one message of the record stream and returns what it changed. A
 // message that was folded before changes nothing; a malformed one changes
 // nothing but the faults of its source.
 func (s *Space) Apply(subject string, seq subjects.StreamSeq, h subjects.Header, data []byte) []Change {
+	return s.ApplyMessage(seq, Decode(subject, h, data))
+}
+
+// ApplyMessage is Apply for a message that was decoded before.
+func (s *Space) ApplyMessage(seq subjects.StreamSeq, m Message) []Change {
 	if seq > s.Covered {
 		s.Covered = seq
 	}
-	name, err := subjects.ParseRecord(subject)
-	if err != nil || name.Space != s.Name {
+	name := m.Name
+	if name.Space == "" || name.Space != s.Name {
 		s.Stray++
 		return nil
 	}
@@ -82,14 +107,13 @@ func (s *Space) Apply(subject string, seq subjects.StreamSeq, h subjects.Header,
 		return nil
 	}
 	ids := tree.IDsOf(uint64(seq))
-	frame, err := subjects.DecodeFrame(h, data)
-	if err != nil {
+	if m.err != nil {
 		if src == nil {
 			s.Stray++
 			return nil
 		}
 		src.Covered = seq
-		return []Change{src.fault(FaultMalformed, name.Plane, err.Error())}
+		return []Change{src.fault(FaultMalformed, name.Plane, m.err.Error())}
 	}
 	var changes []Change
 	if src == nil {
@@ -102,5 +126,5 @@ func (s *Space) Apply(subject string, seq subjects.StreamSeq, h subjects.Header,
 		changes = append(changes, Change{Kind: SourceAdded, Source: src})
 	}
 	src.Covered = seq
-	return src.apply(changes, name, frame, ids)
+	return src.apply(changes, name, m.frame, ids)
 }
