@@ -1,0 +1,25 @@
+// Package cdpgw is the Chrome DevTools Protocol gateway: it lists a space and
+// its sources as targets and serves each DevTools connection a projection of
+// the folded state.
+//
+// It owns: discovery over HTTP, the WebSocket connections, sessions, and every
+// identifier of the protocol (NodeID, RequestID, FrameID, execution contexts,
+// object ids). It must not know NATS, how the state is followed or stored, or
+// the query service. Nothing else in natscope knows CDP.
+//
+// Goroutines:
+//  1. One reader per connection: the goroutine of its HTTP handler. It takes one
+//     command after the other, runs each under the read lock of the state, and
+//     ends when the socket fails or the gateway closes.
+//  2. One writer per connection: sends what is queued, a burst in one socket
+//     write, under a write deadline. It ends when the queue is closed.
+//  3. One goroutine per slow command (a body that is still on its way), at most
+//     maxSlow per connection, all ended with the connection's context.
+//
+// Locks, in the order in which they are taken: the state's lock (View by a
+// reader, the write lock by whoever applies records), hub.mu, session.mu,
+// queue.mu. None is held during a socket operation, and no code below a View
+// calls the state again. Since every command runs inside a View and every live
+// change comes under the write lock, a session sees commands and changes in one
+// order, and the order of its queue is the order on the wire.
+package cdpgw

@@ -1,0 +1,112 @@
+package cdpgw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/natscope/natscope/cdpgw/access"
+	"github.com/natscope/natscope/subjects"
+)
+
+// Options configure a Gateway.
+type Options struct {
+	// State is the folded state to show. Required; it outlives the gateway.
+	State State
+	// Space is the space that State holds; subjects.DefaultSpace if empty.
+	Space subjects.Space
+	// Gateway names this process in audit records and session events; made from the space if empty.
+	Gateway subjects.GatewayID
+	// Limits bounds deadlines and sizes; zero fields mean the defaults.
+	Limits subjects.Limits
+	// Access allows hosts and origins besides the safe ones.
+	Access access.Policy
+	// External is the address under which clients reach the gateway, such as
+	// "https://tools.example/natscope", when that is not what their Host header
+	// says. Its host is allowed by itself.
+	External string
+	// Version is shown in /json/version; "dev" if empty.
+	Version string
+	// Logger takes what an operator should know; nil means silence.
+	Logger *slog.Logger
+}
+
+// Gateway serves DevTools connections. It is safe for concurrent use.
+type Gateway struct {
+	state    State
+	space    subjects.Space
+	id       subjects.GatewayID
+	limits   subjects.Limits
+	access   access.Policy
+	external *url.URL
+	version  string
+	log      *slog.Logger
+	mux      *http.ServeMux
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+// ErrOptions says that Options cannot be used; the text names the field.
+var ErrOptions = errors.New("cdpgw: invalid options")
+
+// New returns a gateway over a state. The error wraps ErrOptions.
+func New(o Options) (*Gateway, error) {
+	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, version: o.Version, log: o.Logger}
+	if g.state == nil {
+		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
+	}
+	if g.space == "" {
+		g.space = subjects.DefaultSpace
+	}
+	if !subjects.IsToken(string(g.space)) {
+		return nil, fmt.Errorf("%w: Space %.80q: %w", ErrOptions, g.space, subjects.ErrToken)
+	}
+	if g.id == "" {
+		g.id = subjects.GatewayID(g.space)
+	}
+	if g.version == "" {
+		g.version = "dev"
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if err := g.setExternal(o.External); err != nil {
+		return nil, err
+	}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.routes()
+	return g, nil
+}
+
+func (g *Gateway) setExternal(external string) error {
+	if external == "" {
+		return nil
+	}
+	u, err := url.Parse(strings.TrimSuffix(external, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%w: External %.200q is not an address such as https://tools.example/natscope", ErrOptions, external)
+	}
+	g.external = u
+	g.access.Hosts = append(append([]string(nil), g.access.Hosts...), u.Hostname())
+	g.access.Origins = append(append([]string(nil), g.access.Origins...), u.Scheme+"://"+u.Host)
+	return nil
+}
+
+func (g *Gateway) routes() {
+	g.mux = http.NewServeMux()
+	g.mux.HandleFunc("/json", g.serveJSON)
+	g.mux.HandleFunc("/json/", g.serveJSON)
+	g.mux.HandleFunc(targetPath, g.serveTarget)
+	g.mux.HandleFunc("/", g.serveIndex)
+}
+
+// Handler returns the HTTP handler of the gateway: /json and below,
+// /devtools/page/ and the page of links at /. It checks Host and Origin itself.
+func (g *Gateway) Handler() http.Handler { return g.access.Middleware(g.mux) }
