@@ -1,0 +1,19 @@
+// Package client holds natscope's JavaScript producer: plain ES modules that a
+// browser loads as they are, without a build step.
+//
+// It owns the files, and only makes them available to Go programs that serve
+// them (package ingest). The entry is client.js. shared/ uses nothing that only
+// a browser or only Node has; browser/ and node/ have the same file names. The
+// package starts no goroutine.
+package client
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed client.js shared/*.js browser/*.js node/*.js
+var files embed.FS
+
+// Files returns the modules, with client.js at the top. The file system is read-only.
+func Files() fs.FS { return files }
