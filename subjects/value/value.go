@@ -8,8 +8,9 @@
 //
 // A value is JSON. null, true, false, finite numbers and strings stand for
 // themselves, as do arrays and plain objects, whose elements are encoded the
-// same way but with containers replaced by a dehydrated marker. Everything
-// else is an object whose key Tag names its kind:
+// same way but with containers (arrays, objects, instances, maps, sets and
+// urlsearchparams) replaced by a dehydrated marker. Everything else is an
+// object whose key Tag names its kind:
 //
 //	undefined        {}
 //	number           {"value": "NaN" | "Infinity" | "-Infinity" | "-0"}
@@ -27,10 +28,17 @@
 //	threw            {"message"}: a value that could not be read
 //	dehydrated       {"type", "preview", "size", "opaque"?}: a container below the first level
 //	partial          {"value", "size"}: the first MaxEntries entries of a wider container
-//	object           {"entries": [[name, value], …]}: a plain object with a key that is itself Tag
+//	object           {"entries": [[name, value], …]}: a plain object with a name that is itself Tag, or that it has twice
+//
+// Binary data (typed arrays, array buffers, []byte) are dehydrated and opaque on
+// every level. An array's hole is undefined. A getter is never called: its
+// property is encoded as the getter function. Text inside markers (messages,
+// stacks, names, sources, symbols) that is longer than MaxString is cut, and ends in "…".
+// Lone surrogates and invalid UTF-8 become U+FFFD, and a character is never cut
+// in half. Preview documents the texts of dehydrated markers.
 package value
 
-import "encoding/json"
+import "errors"
 
 // Tag is the key that marks an object as a marker.
 const Tag = "__natscope"
@@ -44,6 +52,9 @@ const (
 	// MaxPreview is how many characters the preview of a dehydrated container has.
 	MaxPreview = 100
 )
+
+// ErrMalformed says that data are not an encoded value. The text around it says where and why.
+var ErrMalformed = errors.New("value: malformed")
 
 // Kind says what a Value is.
 type Kind string
@@ -71,8 +82,9 @@ const (
 	Dehydrated      Kind = "dehydrated"
 )
 
-// Value is a parsed value.
+// Value is one value, encoded one level deep. The zero Value is null.
 type Value struct {
+	// Kind says which of the other fields mean something.
 	Kind Kind
 	// Text is the literal of a bool or number ("true", "1.5", "NaN"), the digits
 	// of a bigint, the text of a string or symbol, the ISO form of a date (empty
@@ -102,26 +114,16 @@ type Value struct {
 
 // Field is a named value.
 type Field struct {
-	Name  string
+	// Name is the property's or struct field's name, any text.
+	Name string
+	// Value is what it holds.
 	Value Value
 }
 
 // Entry is a keyed value.
 type Entry struct {
-	Key   Value
+	// Key is the key, which can be of any kind.
+	Key Value
+	// Value is what it leads to.
 	Value Value
-}
-
-// Encode encodes any Go value one level deep. It never fails and never panics;
-// it calls no method of the value but Error of errors, whose panic it contains.
-// The result is valid UTF-8 JSON on one line.
-func Encode(v any) json.RawMessage {
-	b, _ := json.Marshal(v)
-	return b
-}
-
-// Parse reads an encoded value. The error says where it is malformed. Unknown
-// markers are read as objects, unknown fields of markers are ignored.
-func Parse(data json.RawMessage) (Value, error) {
-	return Value{Kind: String, Text: string(data)}, nil
 }
