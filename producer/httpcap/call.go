@@ -1,0 +1,339 @@
+package httpcap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/network"
+)
+
+const (
+	// dataEvery is the least time between two dataReceived records of one request, in milliseconds.
+	dataEvery = 100
+	// dataBytes is how many received bytes are told at once, however soon after the last ones.
+	dataBytes = 64 << 10
+)
+
+// requests numbers the requests of the process, so that ids are unique in a
+// generation no matter how many transports share its producer.
+var requests atomic.Uint64
+
+func nextID() network.RequestID {
+	var b [20]byte
+	return network.RequestID(strconv.AppendUint(append(b[:0], "http-"...), requests.Add(1), 36))
+}
+
+// call is one captured request. Its records go out in the order in which its
+// methods take the mutex: the sink only enqueues, so it is called with the
+// mutex held.
+type call struct {
+	sink    sink
+	id      network.RequestID
+	began   float64
+	ctx     context.Context
+	cancel  <-chan struct{}
+	secrets secrets
+	bodies  bool
+	upload  *upload // nil for a request without a body
+
+	// ended is set once, under mu, and read without it where that saves a lock.
+	ended atomic.Bool
+
+	mu      sync.Mutex // guards everything below, and upload's fields
+	timing  timing
+	body    bodySink // nil until headers came, and for responses without a body
+	limit   int64    // how much of the response body is captured
+	size    int64    // announced size of the response body, -1 if unknown
+	total   int64    // bytes that the application has read
+	pending int64    // read, but not yet told
+	told    float64  // time of the last dataReceived record, or of the headers
+	timer   *time.Timer
+	armed   bool
+	cleanup runtime.Cleanup
+	watched bool
+}
+
+func newCall(s sink, req *http.Request, bodies bool) *call {
+	c := &call{sink: s, id: nextID(), began: s.Now(), ctx: req.Context(), cancel: cancelChannel(req), secrets: newSecrets(req.URL), bodies: bodies, size: -1}
+	c.timing.reset()
+	if req.Body != nil && req.Body != http.NoBody {
+		c.upload = newUpload(c, req)
+	}
+	return c
+}
+
+// capture starts the capture of one body.
+func (c *call) capture(d subjects.Direction) bodySink {
+	if !c.bodies {
+		return uncaptured{}
+	}
+	return c.sink.Body(c.id, d)
+}
+
+// contain is deferred by every method that the application's or net/http's
+// goroutines call: a bug in here costs the record, not the request.
+func (c *call) contain() {
+	if recover() == nil {
+		return
+	}
+	c.ended.Store(true)
+	defer func() { _ = recover() }()
+	c.sink.Lost(subjects.PlaneNet, 1)
+}
+
+// open records the start. No other goroutine knows the call yet.
+func (c *call) open(req *http.Request, stack []*frame) {
+	s := network.Start{
+		ID:        c.id,
+		Direction: network.Outgoing,
+		Method:    req.Method,
+		URL:       redactURL(req.URL),
+		Type:      requestType(req),
+		Trace:     text(req.Header.Get("Traceparent")),
+	}
+	if s.Method == "" {
+		s.Method = http.MethodGet
+	}
+	if c.upload != nil {
+		s.HasBody, s.BodyBytes = true, c.upload.size
+	}
+	var buf [16]network.Header
+	s.Headers = headerList(buf[:0], req.Header, c.secrets)
+	e := newEncoder()
+	e.start(&s, stack)
+	c.record(network.TopicStart, c.began, e)
+}
+
+// headers records the response. A response without a body ends here.
+func (c *call) headers(resp *http.Response, hasBody bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	if c.ended.Load() {
+		return
+	}
+	if c.upload != nil {
+		c.upload.returned()
+	}
+	now := c.sink.Now()
+	r := network.Response{
+		ID:         c.id,
+		Status:     resp.StatusCode,
+		StatusText: statusText(resp),
+		Protocol:   protocol(resp),
+		HasBody:    hasBody,
+		RemoteIP:   c.timing.remoteIP,
+		RemotePort: c.timing.remotePort,
+		Reused:     c.timing.reused,
+		Timing:     c.timing.phases(c.began, now),
+	}
+	r.MIMEType, r.Charset = mediaType(resp.Header.Get("Content-Type"))
+	if c.timing.sent != nil {
+		r.RequestHeaders = c.timing.sent
+	}
+	var buf [24]network.Header
+	r.Headers = headerList(buf[:0], resp.Header, c.secrets)
+	e := newEncoder()
+	e.response(&r)
+	c.record(network.TopicResponse, now, e)
+	c.told = now
+	if !hasBody {
+		c.end(network.End{}, subjects.BodyComplete)
+		return
+	}
+	c.size = resp.ContentLength
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// What follows is another protocol in both directions: its size is told, its bytes are not.
+		c.body, c.size = uncaptured{}, -1
+		return
+	}
+	c.body, c.limit = c.capture(subjects.ResponseBody), c.sink.Limits().ResponseBodyBytes
+}
+
+// watch keeps the cleanup that ends the request if the application drops the body.
+func (c *call) watch(cleanup runtime.Cleanup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cleanup, c.watched = cleanup, true
+}
+
+// read observes one Read of the response body: n bytes in p, and its error.
+func (c *call) read(p []byte, n int, err error) {
+	if c.ended.Load() || n == 0 && err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	if c.ended.Load() {
+		return
+	}
+	if n > 0 {
+		if c.total < c.limit {
+			c.body.Write(p[:n])
+		}
+		c.received(int64(n))
+	}
+	if err != nil {
+		c.stop(err)
+	}
+}
+
+// received counts bytes and tells of them now or, by a timer, within dataEvery.
+func (c *call) received(n int64) {
+	c.total += n
+	c.pending += n
+	now := c.sink.Now()
+	if c.pending >= dataBytes || now-c.told >= dataEvery {
+		c.tell(now)
+		return
+	}
+	if c.armed {
+		return
+	}
+	c.armed = true
+	wait := time.Duration((dataEvery - (now - c.told)) * float64(time.Millisecond))
+	if c.timer == nil {
+		c.timer = time.AfterFunc(wait, c.late)
+	} else {
+		c.timer.Reset(wait)
+	}
+}
+
+// late is the timer's function: it tells of bytes that came soon after others.
+func (c *call) late() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	c.armed = false
+	if !c.ended.Load() && c.pending > 0 {
+		c.tell(c.sink.Now())
+	}
+}
+
+// tell records the pending bytes.
+func (c *call) tell(now float64) {
+	e := newEncoder()
+	e.dataReceived(&network.DataReceived{ID: c.id, Bytes: c.pending})
+	c.record(network.TopicDataReceived, now, e)
+	c.pending, c.told = 0, now
+}
+
+// stop ends a request whose body returned an error, io.EOF included.
+func (c *call) stop(err error) {
+	if err == io.EOF {
+		c.end(network.End{}, subjects.BodyComplete)
+		return
+	}
+	c.end(network.End{Error: errorText(err), Canceled: c.isCanceled(err)}, subjects.BodyAborted)
+}
+
+// closed observes that the application closed the response body.
+func (c *call) closed() {
+	if c.ended.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	switch {
+	case c.ended.Load():
+	case c.size >= 0 && c.total >= c.size:
+		c.end(network.End{}, subjects.BodyComplete)
+	default:
+		c.end(network.End{Canceled: true}, subjects.BodyAborted)
+	}
+}
+
+// dropped ends a request whose body the garbage collector found, neither read to its end nor closed.
+func (c *call) dropped() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	if !c.ended.Load() {
+		c.end(network.End{Error: "the application dropped the response body without closing it", Canceled: true}, subjects.BodyAborted)
+	}
+}
+
+// end records the one ending of a request that got headers. The caller holds mu.
+func (c *call) end(v network.End, reason string) {
+	if c.pending > 0 {
+		c.tell(c.sink.Now())
+	}
+	if c.upload != nil {
+		c.upload.end(subjects.BodyAborted)
+	}
+	if c.body != nil {
+		c.body.End(reason, c.total)
+		v.Captured, v.Truncated = c.body.Captured(), c.body.Truncated() || c.body.Captured() < c.total
+	}
+	v.ID, v.Bytes = c.id, c.total
+	e := newEncoder()
+	e.end(&v)
+	c.record(network.TopicEnd, c.sink.Now(), e)
+	c.over()
+}
+
+// fail records the one ending of a request that got no headers.
+func (c *call) fail(text string, canceled bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	if c.ended.Load() {
+		return
+	}
+	if c.upload != nil {
+		c.upload.end(subjects.BodyAborted)
+	}
+	e := newEncoder()
+	e.failure(&network.Error{ID: c.id, Text: text, Canceled: canceled})
+	c.record(network.TopicError, c.sink.Now(), e)
+	c.over()
+}
+
+// over releases what an ended request needs no more.
+func (c *call) over() {
+	c.ended.Store(true)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.watched {
+		c.cleanup.Stop()
+	}
+}
+
+// record gives one payload to the sink and returns the encoder to its pool.
+func (c *call) record(topic string, t float64, e *encoder) {
+	c.sink.RecordAt(subjects.PlaneNet, topic, t, e.b)
+	e.free()
+}
+
+// isCause is errors.Is without its panics on odd error types.
+func isCause(err, target error) (is bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(err, target)
+}
+
+// errorText is err.Error without its panics.
+func errorText(err error) (s string) {
+	defer func() {
+		if recover() != nil {
+			s = "an error whose Error method panics"
+		}
+	}()
+	return text(err.Error())
+}
+
+// cancelChannel returns the request's own cancel channel. It is deprecated, but
+// http.Client's Timeout still uses it with transports that it does not know.
+func cancelChannel(req *http.Request) <-chan struct{} {
+	return req.Cancel //nolint:staticcheck // read, never set
+}

@@ -1,0 +1,33 @@
+// Package httpcap records the HTTP requests of a Go program: it wraps an
+// http.RoundTripper and tells a producer of every request when it starts, how
+// long each phase takes, what the headers and bodies are and how it ends.
+//
+// It owns: the life of a captured request from its start to its one ending, the
+// tees on request and response bodies, the timing by net/http/httptrace, the
+// stack that made the request, and the removal of passwords from URLs.
+//
+// It must not know: NATS, queues, how records are folded or shown. It gives
+// records to a producer.Producer, which never blocks.
+//
+// The application's view of a request is the same with and without capture:
+// the same errors, the same bytes at the same pace, the same types where
+// net/http promises one. Nothing is read that the application does not read,
+// no body is buffered for its own sake, and a panic in this package is
+// contained, counted as a lost record, and never reaches the application.
+//
+// # Endings
+//
+// Every request that starts ends exactly once: with an error when no response
+// headers came, else with an end when the body was read to its end, closed
+// early, or failed. A body that the application neither reads nor closes ends
+// when the garbage collector finds it.
+//
+// # Goroutines
+//
+// The package starts none. Its code runs on (1) the goroutine that calls
+// RoundTrip and reads the body, (2) goroutines of net/http that call the trace
+// hooks and read the request body, and for a moment on (3) the runtime's timer
+// goroutine, which tells of received data at most once every 100 ms for each
+// body that is being read; the timer is stopped when the request ends, and (4)
+// the runtime's cleanup goroutine, for bodies that were dropped unread.
+package httpcap

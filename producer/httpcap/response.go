@@ -1,0 +1,53 @@
+package httpcap
+
+import (
+	"io"
+	"runtime"
+)
+
+// responseBody is the response body that the application reads. It reads
+// exactly what the application reads and holds no lock meanwhile, so Close
+// during Read works as without it.
+type responseBody struct {
+	rc   io.ReadCloser
+	call *call
+}
+
+// Read implements io.Reader.
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.rc.Read(p)
+	b.call.read(p, n, err)
+	// The cleanup must not take a body for dropped whose last Read is still being counted.
+	runtime.KeepAlive(b)
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *responseBody) Close() error {
+	err := b.rc.Close()
+	b.call.closed()
+	runtime.KeepAlive(b)
+	return err
+}
+
+// closeWriter is what net/http's body of an upgraded connection offers besides io.ReadWriteCloser.
+type closeWriter interface{ CloseWrite() error }
+
+// upgradedBody is the body of a 101 response: a connection that speaks another
+// protocol now. What the application writes is not recorded.
+type upgradedBody struct {
+	*responseBody
+	w io.Writer
+}
+
+// Write implements io.Writer.
+func (b *upgradedBody) Write(p []byte) (int, error) { return b.w.Write(p) }
+
+// halfClosingBody is an upgradedBody whose sending half can be closed.
+type halfClosingBody struct {
+	*upgradedBody
+	cw closeWriter
+}
+
+// CloseWrite closes the sending half.
+func (b *halfClosingBody) CloseWrite() error { return b.cw.CloseWrite() }
