@@ -1,0 +1,125 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects"
+)
+
+// goneText is why the running requests of a dead source ended.
+const goneText = "the source is gone: it sent no heartbeat"
+
+// sign passes a sign to the presence of a source and carries out what it leads
+// to. It returns the changes. The write lock is held.
+func (r *Replica) sign(src *fold.Source, s sign) []fold.Change {
+	p, e := r.lives[src.ID].step(s, r.deadline)
+	r.lives[src.ID] = p
+	switch e {
+	case effectAlive:
+		src.Connected = true
+	case effectLeft:
+		src.Connected = false
+	case effectDied:
+		src.Connected = false
+		return append(src.Gone(goneText), fold.Change{Kind: fold.PresenceChanged, Source: src})
+	default:
+		return nil
+	}
+	return []fold.Change{{Kind: fold.PresenceChanged, Source: src}}
+}
+
+// crowd evicts the sources that have been gone longest while there are more
+// of them than the limit allows. The write lock is held.
+func (r *Replica) crowd() []fold.Change {
+	var changes []fold.Change
+	for {
+		var oldest *fold.Source
+		n := 0
+		for _, src := range r.space.Sources() {
+			if src.Connected {
+				continue
+			}
+			n++
+			if oldest == nil || r.goneBefore(src, oldest) {
+				oldest = src
+			}
+		}
+		if n <= r.limits.DisconnectedTrees {
+			return changes
+		}
+		delete(r.lives, oldest.ID)
+		r.evicted++
+		changes = append(changes, r.space.Remove(oldest.ID)...)
+	}
+}
+
+// goneBefore orders disconnected sources by the time when they went; the stream breaks ties.
+func (r *Replica) goneBefore(a, b *fold.Source) bool {
+	x, y := r.lives[a.ID].gone, r.lives[b.ID].gone
+	if x.Equal(y) {
+		return a.Covered < b.Covered
+	}
+	return x.Before(y)
+}
+
+// beat takes one heartbeat from NATS.
+func (r *Replica) beat(m *nats.Msg) {
+	_, id, err := subjects.ParseHeartbeat(m.Subject)
+	if err != nil {
+		return
+	}
+	b, err := subjects.ParseBeat(m.Data)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.badBeats++
+		return
+	}
+	src := r.space.Source(id)
+	if src == nil {
+		return
+	}
+	r.tell(r.sign(src, sign{signBeat, b.Generation, time.Now()}))
+}
+
+// watchLives lets silent sources die. While NATS is away nobody can be heard,
+// so nobody dies, and after it everyone gets the time to come back too.
+func (r *Replica) watchLives(ctx context.Context) {
+	tick := time.NewTicker(max(r.limits.Heartbeat/8, 5*time.Millisecond))
+	defer tick.Stop()
+	reconnects := r.conn.Stats().Reconnects
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !r.conn.IsConnected() {
+			continue
+		}
+		now := time.Now()
+		if n := r.conn.Stats().Reconnects; n != reconnects {
+			reconnects = n
+			r.grace(now.Add(r.limits.ReconnectMax))
+		}
+		r.mu.Lock()
+		var changes []fold.Change
+		for _, src := range r.space.Sources() {
+			changes = append(changes, r.sign(src, sign{kind: signTick, at: now})...)
+		}
+		r.tell(append(changes, r.crowd()...))
+		r.mu.Unlock()
+	}
+}
+
+// grace forgives the silence of all sources until the given time.
+func (r *Replica) grace(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, p := range r.lives {
+		r.lives[id], _ = p.step(sign{kind: signGrace, at: until}, r.deadline)
+	}
+}

@@ -1,0 +1,5 @@
+package replica
+
+import "context"
+
+func (r *Replica) load(ctx context.Context) error { return nil }
