@@ -1,0 +1,61 @@
+// The page's components, and how natscope sees them.
+//
+// A component has a name, values and a parent. While natscope's script is not
+// there, or if it never comes, components work the same and nobody watches.
+
+/** @typedef {{update(values: object): void, remove(): void}} Shown */
+
+/** @type {{component(name: string, values: object, parent?: Shown): Shown} | null} */
+let natscope = null;
+
+/** @type {Set<Component>} All components, parents before their children. */
+const living = new Set();
+
+export class Component {
+  /**
+   * @param {string} name
+   * @param {Record<string, unknown>} values
+   * @param {Component} [parent]
+   */
+  constructor(name, values, parent) {
+    this.name = name;
+    this.values = values;
+    this.parent = parent;
+    /** @type {Shown | undefined} */
+    this.shown = undefined;
+    living.add(this);
+    this.show();
+  }
+
+  /** Changes some values. @param {Record<string, unknown>} values */
+  update(values) {
+    Object.assign(this.values, values);
+    this.shown?.update(this.values);
+  }
+
+  /** Ends the component and all below it. */
+  remove() {
+    for (const c of living) if (c.parent === this) c.remove();
+    living.delete(this);
+    this.shown?.remove();
+  }
+
+  show() {
+    if (natscope) this.shown = natscope.component(this.name, this.values, this.parent?.shown);
+  }
+}
+
+/**
+ * Shows the components as soon as natscope is ready, and then calls done.
+ * @param {() => void} done
+ */
+export function connect(done) {
+  const ready = () => {
+    if (natscope || !globalThis.natscope) return;
+    natscope = globalThis.natscope;
+    for (const c of living) c.show();
+    done();
+  };
+  globalThis.addEventListener("natscope:ready", ready);
+  Promise.resolve(globalThis.natscopeReady).then(ready, (err) => console.warn("natscope did not start", err));
+}

@@ -1,0 +1,200 @@
+package shop
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+var indexPage = template.Must(template.ParseFS(pageFiles, "page/index.html"))
+
+// maxOrder is the size of the largest order that is read, in bytes.
+const maxOrder = 64 << 10
+
+// serve starts the web server.
+func (s *Shop) serve(l net.Listener) {
+	mux := http.NewServeMux()
+	s.handle(mux, "GET", "/{$}", s.index)
+	s.handle(mux, "GET", "/api/products", s.products)
+	s.handle(mux, "POST", "/api/orders", s.orders)
+	s.handle(mux, "GET", "/api/slow", s.slow)
+	s.handle(mux, "GET", "/api/fail", s.fail)
+	s.handle(mux, "GET", "/api/stream", s.stream)
+	files, err := fs.Sub(pageFiles, "page")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	mux.Handle("GET /", http.FileServerFS(files))
+	s.server = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 10 * time.Second,
+		// Requests end with the shop, or event streams would keep Close waiting.
+		BaseContext: func(net.Listener) context.Context { return s.life },
+		ConnState:   s.view.connection,
+	}
+	go func() {
+		err := s.server.Serve(l)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.served <- err
+	}()
+}
+
+// handle adds an endpoint whose requests are counted in the tree.
+func (s *Shop) handle(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
+	shown := path
+	if path == "/{$}" {
+		shown = "/"
+	}
+	r := s.view.route(method, shown)
+	mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, req *http.Request) {
+		start := time.Now()
+		sw := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		h(sw, req)
+		r.hit(sw.status, time.Since(start))
+	})
+}
+
+// statusWriter remembers the status. Unwrap keeps http.ResponseController working.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap gives http.ResponseController the writer below.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (s *Shop) index(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if err := indexPage.Execute(w, s.opts); err != nil {
+		s.log.Error("page not sent", "err", err)
+	}
+}
+
+func (s *Shop) products(w http.ResponseWriter, _ *http.Request) {
+	s.answer(w, http.StatusOK, s.stock.list())
+}
+
+// orders takes an order and hands it to the packing room.
+func (s *Shop) orders(w http.ResponseWriter, r *http.Request) {
+	var o Order
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
+	if err := dec.Decode(&o); err != nil {
+		s.refuse(w, http.StatusBadRequest, fmt.Errorf("the order is not JSON as expected: %w", err))
+		return
+	}
+	if err := o.check(); err != nil {
+		s.refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	receipt, low, err := s.stock.order(o)
+	switch {
+	case errors.Is(err, ErrSoldOut):
+		s.log.Warn("order refused", "customer", o.Customer, "err", err)
+		s.refuse(w, http.StatusConflict, err)
+		return
+	case err != nil:
+		s.refuse(w, http.StatusNotFound, err)
+		return
+	}
+	for _, p := range low {
+		s.log.Warn("stock is low", "sku", p.SKU, "left", p.Stock)
+	}
+	s.packer.accept(receipt)
+	s.answer(w, http.StatusCreated, receipt)
+}
+
+// check says what is wrong with an order.
+func (o Order) check() error {
+	if len(o.Items) == 0 {
+		return errors.New("the order has no items")
+	}
+	for _, it := range o.Items {
+		if it.Quantity < 1 || it.Quantity > 100 {
+			return fmt.Errorf("quantity %d of %q is not between 1 and 100", it.Quantity, it.SKU)
+		}
+	}
+	return nil
+}
+
+// slow answers after a while with what the shop sold.
+func (s *Shop) slow(w http.ResponseWriter, r *http.Request) {
+	if !pause(r.Context(), s.opts.Interval*3/2) {
+		return
+	}
+	s.answer(w, http.StatusOK, map[string]any{"report": "sales of today", "products": s.stock.list()})
+}
+
+// fail shows an error that comes from somewhere else.
+func (s *Shop) fail(w http.ResponseWriter, _ *http.Request) {
+	s.refuse(w, http.StatusInternalServerError, fmt.Errorf("charge the card: %w", errProvider))
+}
+
+// errProvider is the cause that the failing endpoint reports.
+var errProvider = errors.New("payment provider is down for maintenance")
+
+// stream sends a price change as a server-sent event, once in two intervals, until the client leaves.
+func (s *Shop) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	rc := http.NewResponseController(w)
+	for id := 1; ; id++ {
+		data, err := json.Marshal(s.stock.reprice(id - 1))
+		if err != nil {
+			s.log.Error("price not sent", "err", err)
+			return
+		}
+		if _, err := fmt.Fprintf(w, "id: %d\nevent: price\ndata: %s\n\n", id, data); err != nil {
+			return // the client left
+		}
+		if err := rc.Flush(); err != nil {
+			return
+		}
+		if !pause(r.Context(), 2*s.opts.Interval) {
+			return
+		}
+	}
+}
+
+// answer sends v as JSON.
+func (s *Shop) answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.log.Debug("answer not sent", "err", err)
+	}
+}
+
+func (s *Shop) refuse(w http.ResponseWriter, status int, err error) {
+	s.answer(w, status, map[string]string{"error": err.Error()})
+}
+
+// pause waits for d and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
