@@ -1,0 +1,164 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/natscope/natscope/subjects"
+)
+
+// ErrUnflushed says that not everything was acknowledged in time. The text around it says how much is missing.
+var ErrUnflushed = errors.New("producer: not everything is acknowledged")
+
+// closeWait bounds Close when its context has no deadline.
+const closeWait = 5 * time.Second
+
+// bodiesPlane stands for the queue of bodies where planes are listed.
+const bodiesPlane subjects.Plane = "body"
+
+// waiter waits until all that was recorded before it is settled.
+type waiter struct {
+	targets map[subjects.Plane]uint64
+	done    chan struct{}
+}
+
+// Flush waits until everything that was recorded before the call is in the
+// stream, or was dropped and counted. The error wraps ErrUnflushed and the
+// context's error, or is ErrClosed.
+func (p *Producer) Flush(ctx context.Context) error {
+	w := &waiter{targets: make(map[subjects.Plane]uint64), done: make(chan struct{})}
+	for plane, q := range p.queues {
+		_, w.targets[plane] = q.settled()
+	}
+	_, w.targets[bodiesPlane] = p.bodies.settled()
+	p.mu.Lock()
+	p.waiters = append(p.waiters, w)
+	p.mu.Unlock()
+	p.wake()
+	defer p.forget(w)
+	select {
+	case <-w.done:
+		return nil
+	case <-p.done:
+		return fmt.Errorf("flush: %w", ErrClosed)
+	case <-ctx.Done():
+		return fmt.Errorf("flush: %w: %w", p.unflushed(), ctx.Err())
+	}
+}
+
+func (p *Producer) forget(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, x := range p.waiters {
+		if x == w {
+			p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
+			return
+		}
+	}
+}
+
+// release lets go of the waiters that have what they wait for.
+func (l *loop) release() {
+	p := l.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiters) == 0 || !l.opened || l.snapshotting || p.tree.wantsSnapshot() || p.update != nil {
+		return
+	}
+	done := make(map[subjects.Plane]uint64)
+	for plane, q := range p.queues {
+		done[plane], _ = q.settled()
+	}
+	done[bodiesPlane], _ = p.bodies.settled()
+	rest := p.waiters[:0]
+	for _, w := range p.waiters {
+		if w.reached(done) {
+			close(w.done)
+			continue
+		}
+		rest = append(rest, w)
+	}
+	clear(p.waiters[len(rest):])
+	p.waiters = rest
+}
+
+func (w *waiter) reached(done map[subjects.Plane]uint64) bool {
+	for plane, n := range w.targets {
+		if done[plane] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// Close says goodbye: what was recorded goes out, then the closing record, then
+// everything ends. What is recorded after the call is ignored. Close returns
+// when all is acknowledged, or when the context ends, or, if that has no
+// deadline, after 5 s; it then gives up what is left. The error wraps ErrUnflushed.
+// Further calls wait for the first one's end and return nil.
+func (p *Producer) Close(ctx context.Context) error {
+	p.mu.Lock()
+	first := !p.closing
+	p.closing = true
+	p.mu.Unlock()
+	for _, q := range p.queues {
+		q.close()
+	}
+	p.bodies.close()
+	p.wake()
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, closeWait)
+		defer cancel()
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+	}
+	if !first {
+		return nil
+	}
+	err := fmt.Errorf("close: %w: %w", p.unflushed(), ctx.Err())
+	p.cancel()
+	// The loop ends at once unless it is inside a write to a server that stopped
+	// reading, which has a deadline of its own and is not worth waiting for.
+	grace := time.NewTimer(100 * time.Millisecond)
+	defer grace.Stop()
+	select {
+	case <-p.done:
+	case <-grace.C:
+	}
+	return err
+}
+
+// unflushed says how much waits.
+func (p *Producer) unflushed() error {
+	records := 0
+	for _, q := range p.queues {
+		done, all := q.settled()
+		records += int(all - done)
+	}
+	done, all := p.bodies.settled()
+	p.mu.Lock()
+	cause := p.lastErr
+	p.mu.Unlock()
+	if cause == nil {
+		return fmt.Errorf("%w: %d records and %d body chunks wait", ErrUnflushed, records, all-done)
+	}
+	return fmt.Errorf("%w: %d records and %d body chunks wait; the last trouble was: %w", ErrUnflushed, records, all-done, cause)
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+}
+
+func (q *bodyQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+}
