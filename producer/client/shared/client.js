@@ -1,0 +1,347 @@
+import { Faults } from './faults.js';
+import { Outbox } from './outbox.js';
+import { Link } from './link.js';
+import { Tree } from './tree.js';
+import { Patches } from './patch.js';
+import { captureConsole } from './console.js';
+import { captureFetch } from './fetch.js';
+import { exceptionJSON } from './exception.js';
+import { losslessJSON } from './lossless.js';
+import { claimIdentity, randomText, remember } from './identity.js';
+import { isUnsupported } from './unsupported.js';
+import { LIBRARY, VERSION } from './protocol.js';
+
+/** @typedef {import('./unsupported.js').Unsupported} Unsupported */
+/** @typedef {import('./protocol.js').Plane} Plane */
+/** @typedef {import('./tree.js').TreeNode} TreeNode */
+
+/**
+ * What is told of the place where the client runs.
+ * @typedef {{url: string, title: string, visible: boolean | undefined}} Place
+ */
+
+/**
+ * Everything that differs between environments. An operation that one of them
+ * cannot do returns the unsupported result.
+ * @typedef {object} Environment
+ * @property {any} scope the global object
+ * @property {string} runtime the environment's name and version
+ * @property {() => Place} place
+ * @property {(changed: () => void) => (() => void) | Unsupported} watchPlace
+ * @property {(events: {leave: () => void, back: () => void, online: () => void}) => (() => void) | Unsupported} watchLife
+ * @property {(thrown: (t: import('./exception.js').Thrown) => void) => (() => void) | Unsupported} watchErrors
+ * @property {import('./identity.js').Ground} ground
+ * @property {import('./link.js').LinkOptions['connect']} connect
+ * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
+ * @property {() => number} now milliseconds on a monotonic clock
+ * @property {(f: () => void, ms: number) => unknown} setTimer
+ * @property {(timer: any) => void} clearTimer
+ */
+
+/**
+ * @typedef {object} Options
+ * @property {string} url the ingest's WebSocket address
+ * @property {string} token
+ * @property {string} [id] the source id to prefer over the remembered one
+ * @property {string} [name] the shown name
+ * @property {boolean} [console] whether to capture the console; default yes
+ * @property {boolean} [fetch] whether to capture fetch; default yes
+ */
+
+/**
+ * A component that the page shows.
+ * @typedef {object} Component
+ * @property {number} id its number in the page, 0 if limits left it out
+ * @property {(values: Record<string, unknown>) => void} update changes the named values and leaves the others
+ * @property {() => void} remove removes it and everything below it
+ */
+
+/** Which tree node a component stands for. Handles hold nothing of ours that a page could break. */
+const nodes = /** @type {WeakMap<object, TreeNode>} */ (new WeakMap());
+
+/**
+ * One page, or process, as a source: it captures, queues and sends. Nothing
+ * that goes wrong here reaches the page.
+ */
+export class Client {
+  /**
+   * @param {Environment} env
+   * @param {Options} options
+   */
+  constructor(env, options) {
+    this.env = env;
+    this.options = options;
+    this.faults = new Faults();
+    this.outbox = new Outbox();
+    this.patches = new Patches();
+    this.realm = randomText(26);
+    this.stopped = false;
+    /** Whether the page went away, into a cache or for good. */
+    this.away = false;
+    this.pumping = false;
+    this.flushing = false;
+    /** @type {import('./identity.js').Claim | undefined} */
+    this.claim = undefined;
+    /** @type {(() => void)[]} */
+    this.undos = [];
+    /** @type {unknown} */
+    this.timer = undefined;
+    /** @type {Place | undefined} what the server knows of the place */
+    this.told = undefined;
+    // The page may patch its console after us; what we have to say goes to what was there before.
+    this.warn = env.scope.console?.warn?.bind(env.scope.console) ?? (() => {});
+    this.link = new Link({
+      url: options.url,
+      token: options.token,
+      connect: env.connect,
+      hello: () => this.hello(),
+      message: m => this.faults.run(() => this.receive(m)),
+      down: () => {},
+      refused: reason => this.warn(`natscope: this page is not inspected: ${reason}`),
+      now: env.now,
+      setTimer: env.setTimer,
+      clearTimer: env.clearTimer,
+    });
+    this.tree = new Tree(() => this.link.limits);
+  }
+
+  /** Begins to capture, and to connect as soon as the page has an id. */
+  start() {
+    this.faults.run(() => this.capture());
+    this.connect().catch(e => this.faults.add(e));
+  }
+
+  capture() {
+    const { env, options, patches, faults } = this;
+    if (options.console !== false && env.scope.console) {
+      captureConsole({ console: env.scope.console, patches, faults, record: (topic, data) => this.record('console', topic, data), now: env.now });
+    }
+    if (options.fetch !== false && typeof env.scope.fetch === 'function') {
+      captureFetch({
+        scope: env.scope, patches, faults,
+        record: (topic, data) => this.record('net', topic, JSON.stringify(data)),
+        sendBody: m => {
+          const kept = this.outbox.pushBody(m);
+          this.pump();
+          return kept;
+        },
+        limits: () => this.link.limits, now: env.now, base: () => env.place().url,
+        setTimer: env.setTimer, clearTimer: env.clearTimer,
+      });
+    }
+    this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t)))));
+    this.keep(env.watchPlace(() => faults.run(() => this.placeChanged())));
+    this.keep(env.watchLife({
+      leave: () => faults.run(() => this.leave()),
+      back: () => faults.run(() => this.back()),
+      online: () => faults.run(() => this.link.nudge()),
+    }));
+  }
+
+  /** @param {(() => void) | Unsupported} undo */
+  keep(undo) {
+    if (!isUnsupported(undo)) this.undos.push(undo);
+  }
+
+  /** Claims an id and connects, unless the page left or stopped meanwhile. */
+  async connect() {
+    const claim = await claimIdentity(this.env.ground, this.claim?.id ?? this.options.id);
+    if (this.stopped || this.away || this.link.state !== 'stopped') {
+      claim.release();
+      return;
+    }
+    this.claim = claim;
+    this.link.start();
+  }
+
+  /** @returns {import('./protocol.js').Hello} */
+  hello() {
+    const place = this.env.place();
+    this.told = place;
+    return {
+      type: 'hello', version: VERSION, id: this.claim?.id ?? '', realm: this.realm, now: this.env.now(),
+      name: this.options.name, ...place, runtime: this.env.runtime, library: LIBRARY,
+    };
+  }
+
+  /** @param {import('./protocol.js').ServerMessage} m */
+  receive(m) {
+    switch (m.type) {
+      case 'welcome':
+        this.outbox.setRate(m.limits.recordsPerSecond);
+        if (m.resumed) this.outbox.resume(m.last);
+        else this.outbox.restart();
+        if (m.resnapshot || !m.resumed) this.resnapshot();
+        this.renamed(m.source);
+        this.placeChanged();
+        break;
+      case 'ack':
+        this.outbox.ack(m.n);
+        break;
+      case 'resnapshot':
+        this.resnapshot();
+        break;
+      case 'problem':
+        this.faults.add(m.reason);
+        break;
+    }
+    this.flushTree();
+    this.pump();
+  }
+
+  resnapshot() {
+    this.outbox.clearTree();
+    this.tree.reset();
+  }
+
+  /**
+   * The server gave the page another id than it asked for.
+   * @param {string} id
+   */
+  renamed(id) {
+    if (!this.claim || this.claim.id === id) return;
+    this.claim.id = id;
+    remember(this.env.ground, id);
+  }
+
+  /**
+   * @param {Plane} plane
+   * @param {string} topic
+   * @param {string} data JSON
+   */
+  record(plane, topic, data) {
+    if (this.stopped) return;
+    this.outbox.push(plane, this.env.now(), topic, data);
+    this.pump();
+  }
+
+  /** Sends what can be sent once the page's current task is done, so that one task's records go together. */
+  pump() {
+    if (this.pumping || this.link.state !== 'up') return;
+    this.pumping = true;
+    queueMicrotask(() => this.faults.run(() => {
+      this.pumping = false;
+      this.drain(false);
+    }));
+  }
+
+  /** @param {boolean} last whether the page leaves */
+  drain(last) {
+    const now = this.env.now();
+    for (let i = 0; i < 256 && this.link.state === 'up'; i++) {
+      const text = this.outbox.next(now, last);
+      if (text === undefined) break;
+      this.link.send(text);
+    }
+    // Acknowledgements go on with the rest; only a spent rate needs a timer.
+    if (!last && this.outbox.tokens <= 0 && this.timer === undefined) {
+      this.timer = this.env.setTimer(() => {
+        this.timer = undefined;
+        this.pump();
+      }, 50);
+    }
+    if (this.tree.pending) this.scheduleFlush();
+  }
+
+  /** Flushes the tree when the environment says that it is time. */
+  scheduleFlush() {
+    if (this.flushing || this.stopped || this.link.state !== 'up') return;
+    this.flushing = true;
+    this.env.nextFlush(() => this.faults.run(() => {
+      this.flushing = false;
+      this.flushTree();
+    }));
+  }
+
+  /**
+   * Turns what changed of the tree into records. While older ones still wait,
+   * changes go on merging instead.
+   */
+  flushTree() {
+    if (this.stopped || this.link.state !== 'up' || !this.outbox.treeIdle) return;
+    const now = this.env.now();
+    for (const { topic, data } of this.tree.take()) this.outbox.push('tree', now, topic, data);
+    this.pump();
+  }
+
+  placeChanged() {
+    if (!this.told) return;
+    const now = this.env.place();
+    /** @type {Omit<import('./protocol.js').UpdateMessage, 'type'>} */
+    const u = {};
+    if (now.url !== this.told.url) u.url = now.url;
+    if (now.title !== this.told.title) u.title = now.title;
+    if (now.visible !== this.told.visible) u.visible = now.visible;
+    this.told = now;
+    if (Object.keys(u).length === 0) return;
+    this.outbox.pushUpdate(u);
+    this.pump();
+  }
+
+  /** The page goes away: it says so, and lets go of everything that would keep it out of the back/forward cache. */
+  leave() {
+    if (this.away || this.stopped) return;
+    this.away = true;
+    this.flushTree();
+    this.drain(true);
+    this.link.send(JSON.stringify({ type: 'bye', reason: 'the page was closed or left' }));
+    this.link.stop();
+    this.claim?.release();
+  }
+
+  /** The page came back from the back/forward cache: it is the same realm under the same id. */
+  back() {
+    if (!this.away || this.stopped) return;
+    this.away = false;
+    this.connect().catch(e => this.faults.add(e));
+  }
+
+  /** Ends everything and puts back everything that was patched. */
+  stop() {
+    if (this.stopped) return;
+    this.faults.run(() => this.leave());
+    this.stopped = true;
+    this.patches.restore();
+    for (const undo of this.undos.reverse()) this.faults.run(undo);
+    this.env.clearTimer(this.timer);
+  }
+
+  /**
+   * Shows a component in the tree.
+   * @param {string} name
+   * @param {Record<string, unknown>} [values]
+   * @param {Component} [parent] default: the page
+   * @returns {Component}
+   */
+  component(name, values, parent) {
+    const above = parent === undefined || parent === null ? undefined : nodes.get(parent);
+    const lost = parent !== undefined && parent !== null && !above;
+    const n = lost ? undefined : this.faults.run(() => this.tree.add(name, values, above));
+    /** @type {Component} */
+    const handle = Object.freeze({
+      id: n?.id ?? 0,
+      update: (/** @type {Record<string, unknown>} */ v) => void this.faults.run(() => n && this.changed(() => this.tree.update(n, v))),
+      remove: () => void this.faults.run(() => n && this.changed(() => this.tree.remove(n))),
+    });
+    if (n) nodes.set(handle, n);
+    this.scheduleFlush();
+    return handle;
+  }
+
+  /** @param {() => void} f changes the tree */
+  changed(f) {
+    if (this.stopped) return;
+    f();
+    this.scheduleFlush();
+  }
+
+  /**
+   * Publishes a payload under a topic of the application.
+   * @param {string} topic
+   * @param {unknown} payload plain JSON; anything else is a TypeError that names the place
+   */
+  publish(topic, payload) {
+    if (typeof topic !== 'string' || topic === '' || topic.length > 200) throw new TypeError('natscope: a topic has 1 to 200 characters');
+    this.record('event', topic, losslessJSON(payload));
+  }
+}

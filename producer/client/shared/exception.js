@@ -1,0 +1,19 @@
+import { encode, encodeShort, errorStack } from './value.js';
+import { parseStack } from './stack.js';
+
+/**
+ * What is known of an uncaught exception.
+ * @typedef {{text: string, value: unknown, url?: string, line?: number, column?: number}} Thrown
+ */
+
+/**
+ * Returns the JSON of an exception record.
+ * @param {Thrown} t
+ * @returns {string}
+ */
+export function exceptionJSON({ text, value, url, line, column }) {
+  const stack = value instanceof Error ? parseStack(errorStack(value)) : [];
+  const place = url ? { url, line, column } : { url: stack[0]?.url, line: stack[0]?.line, column: stack[0]?.column };
+  const json = JSON.stringify({ text, value: encode(value), ...place, stack });
+  return json.length <= 64 << 10 ? json : JSON.stringify({ text, value: encodeShort(value), ...place, stack: stack.slice(0, 10) });
+}

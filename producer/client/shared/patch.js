@@ -1,0 +1,79 @@
+/**
+ * The patches of one client, which all go at once. A patch that somebody else
+ * has patched over cannot be taken out; it then only passes calls on.
+ */
+export class Patches {
+  constructor() {
+    /** Whether the patches do more than pass calls on. */
+    this.active = true;
+    /** @type {(() => void)[]} */
+    this.undos = [];
+  }
+
+  /**
+   * Replaces a function property. The replacement looks like the original: name, length and own properties.
+   * @param {object} target
+   * @param {string} key
+   * @param {(original: Function) => Function} make
+   * @returns {boolean} whether there was a function to replace
+   */
+  method(target, key, make) {
+    const before = Object.getOwnPropertyDescriptor(target, key);
+    const original = /** @type {any} */ (target)[key];
+    if (typeof original !== 'function') return false;
+    if (before && !before.configurable && !before.writable) return false;
+    const patched = make(original);
+    for (const [k, d] of Object.entries(Object.getOwnPropertyDescriptors(original))) {
+      if (k !== 'prototype') attempt(() => Object.defineProperty(patched, k, d));
+    }
+    Object.defineProperty(target, key, { value: patched, writable: true, enumerable: before?.enumerable ?? true, configurable: true });
+    this.undo(target, key, before, d => d?.value === patched);
+    return true;
+  }
+
+  /**
+   * Replaces the getter of an accessor property.
+   * @param {object} target
+   * @param {string} key
+   * @param {(original: (this: any) => any) => (this: any) => any} make
+   * @returns {boolean} whether there was a getter to replace
+   */
+  getter(target, key, make) {
+    const before = Object.getOwnPropertyDescriptor(target, key);
+    if (!before?.get || !before.configurable) return false;
+    const get = make(before.get);
+    Object.defineProperty(target, key, { ...before, get });
+    this.undo(target, key, before, d => d?.get === get);
+    return true;
+  }
+
+  /**
+   * @param {object} target
+   * @param {string} key
+   * @param {PropertyDescriptor | undefined} before
+   * @param {(d: PropertyDescriptor | undefined) => boolean} ours
+   */
+  undo(target, key, before, ours) {
+    this.undos.push(() => {
+      if (!ours(Object.getOwnPropertyDescriptor(target, key))) return;
+      if (before) Object.defineProperty(target, key, before);
+      else delete (/** @type {any} */ (target)[key]);
+    });
+  }
+
+  /** Takes every patch out. */
+  restore() {
+    this.active = false;
+    for (const undo of this.undos.reverse()) attempt(undo);
+    this.undos = [];
+  }
+}
+
+/** @param {() => unknown} f */
+function attempt(f) {
+  try {
+    f();
+  } catch {
+    // A target that refuses keeps what it has.
+  }
+}

@@ -1,0 +1,46 @@
+/** @typedef {{function: string, url: string, line: number, column: number}} Frame */
+
+/** Where natscope's own modules are: the folder above this one. */
+const HOME = new URL('../', import.meta.url).href;
+const OWN = ['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p);
+
+const MAX_FRAMES = 50;
+
+/**
+ * Returns where the page called us: the stack without our own frames, innermost first.
+ * @returns {Frame[]}
+ */
+export function callSite() {
+  return parseStack(new Error().stack);
+}
+
+/**
+ * Parses the stack of an error, as V8, SpiderMonkey and JavaScriptCore write
+ * it, and leaves out our own frames and those without a place.
+ * @param {unknown} stack
+ * @returns {Frame[]}
+ */
+export function parseStack(stack) {
+  if (typeof stack !== 'string') return [];
+  const out = [];
+  for (const line of stack.split('\n', 200)) {
+    const f = parseLine(line);
+    if (f && !OWN.some(p => f.url.startsWith(p))) out.push(f);
+    if (out.length === MAX_FRAMES) break;
+  }
+  return out;
+}
+
+/**
+ * @param {string} line
+ * @returns {Frame | undefined}
+ */
+function parseLine(line) {
+  // "    at name (url:line:column)" or "    at url:line:column"
+  let m = /^\s*at (?:(.*?) \()?((?:[a-z][a-z0-9+.-]*:|\/|<anonymous>).*?):(\d+):(\d+)\)?$/i.exec(line);
+  // "name@url:line:column"
+  m ??= /^(?:(.*?)@)?((?:[a-z][a-z0-9+.-]*:|\/).*?):(\d+):(\d+)$/i.exec(line);
+  if (!m) return undefined;
+  const name = (m[1] ?? '').replace(/^(async|new) /, '').slice(0, 200);
+  return { function: name === '<anonymous>' ? '' : name, url: m[2].slice(0, 2000), line: Number(m[3]), column: Number(m[4]) };
+}

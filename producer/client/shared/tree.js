@@ -1,0 +1,275 @@
+import { encode, encodeShort, primitiveText, cut, wellFormed } from './value.js';
+
+/** The version of snapshots, as package subjects/tree (Go) has it. */
+const SCHEMA_VERSION = 1;
+/** How large one record gets, in UTF-16 units of JSON, before the tree goes in parts. */
+const RECORD_SIZE = 100 << 10;
+const RECORD_NODES = 1000;
+/** How large the values of one node may be before they are shortened. */
+const VALUE_SIZE = 8 << 10;
+const MAX_VALUES = 100;
+const MAX_ATTRS = 20;
+
+/**
+ * @typedef {object} TreeNode
+ * @property {number} id never used twice
+ * @property {string} name
+ * @property {Record<string, unknown>} values
+ * @property {TreeNode | undefined} parent
+ * @property {number} depth
+ * @property {TreeNode | undefined} first
+ * @property {TreeNode | undefined} last
+ * @property {TreeNode | undefined} prev
+ * @property {TreeNode | undefined} next
+ * @property {boolean} alive
+ * @property {boolean} sent whether the reader has it
+ */
+
+/**
+ * A record of the tree plane whose data is JSON text already.
+ * @typedef {{topic: string, data: string}} TreeRecord
+ */
+
+/**
+ * The component tree of a page, and what of it changed since it was last taken.
+ * Changes between two takes are merged: a node that came and went is never
+ * sent, one that changed a hundred times is sent once.
+ */
+export class Tree {
+  /** @param {() => {nodes: number, depth: number}} limits */
+  constructor(limits) {
+    this.limits = limits;
+    this.root = node(1, 'page', undefined);
+    this.lastID = 1;
+    this.size = 1;
+    this.revision = 0;
+    this.commit = 0;
+    this.truncated = false;
+    /** Whether the reader needs everything. */
+    this.whole = true;
+    /** @type {TreeNode[]} */
+    this.added = [];
+    /** @type {Set<TreeNode>} */
+    this.changed = new Set();
+    /** @type {number[]} */
+    this.removed = [];
+    /** Whether there ever was a component; a page without any has no tree. */
+    this.used = false;
+  }
+
+  /**
+   * Adds a component behind its siblings.
+   * @param {unknown} name
+   * @param {unknown} values
+   * @param {TreeNode} [parent] default: the root
+   * @returns {TreeNode | undefined} undefined beyond the limits, and below a parent that is gone
+   */
+  add(name, values, parent = this.root) {
+    const { nodes, depth } = this.limits();
+    if (!parent.alive) return undefined;
+    if (this.size >= nodes || parent.depth >= depth) {
+      this.truncated = true;
+      return undefined;
+    }
+    const n = node(++this.lastID, cut(wellFormed(String(name)), 200) || 'Anonymous', parent);
+    n.values = copyValues(values);
+    n.prev = parent.last;
+    if (parent.last) parent.last.next = n;
+    else parent.first = n;
+    parent.last = n;
+    this.size++;
+    this.used = true;
+    this.added.push(n);
+    return n;
+  }
+
+  /**
+   * Changes the named values of a component and leaves the others.
+   * @param {TreeNode} n
+   * @param {unknown} values
+   */
+  update(n, values) {
+    if (!n.alive) return;
+    Object.assign(n.values, copyValues(values));
+    if (n.sent) this.changed.add(n);
+  }
+
+  /**
+   * Removes a component and everything below it.
+   * @param {TreeNode} n
+   */
+  remove(n) {
+    if (!n.alive || n === this.root) return;
+    const p = /** @type {TreeNode} */ (n.parent);
+    if (n.prev) n.prev.next = n.next;
+    else p.first = n.next;
+    if (n.next) n.next.prev = n.prev;
+    else p.last = n.prev;
+    if (n.sent) this.removed.push(n.id);
+    walk(n, x => {
+      x.alive = false;
+      this.size--;
+      this.changed.delete(x);
+    });
+  }
+
+  /** @returns {boolean} whether there is anything to take */
+  get pending() {
+    if (!this.used) return false;
+    return this.whole || this.added.length > 0 || this.changed.size > 0 || this.removed.length > 0;
+  }
+
+  /** The reader lost the tree: everything is sent with the next take. */
+  reset() {
+    this.whole = true;
+  }
+
+  /** @returns {TreeRecord[]} the records that tell the reader what changed */
+  take() {
+    if (!this.pending) return [];
+    if (!this.whole) {
+      const ops = this.takeOps();
+      if (!ops) return [];
+      if (ops.length <= 2 * RECORD_SIZE) return [{ topic: 'ops', data: ops }];
+    }
+    return this.takeSnapshot();
+  }
+
+  /** @returns {string | undefined} the ops as JSON, undefined if all changes cancel out */
+  takeOps() {
+    const ops = this.removed.map(id => `{"op":"remove","id":${id}}`);
+    const changed = [...this.changed];
+    for (const n of this.added) {
+      // A node whose parent is new as well goes with its parent.
+      if (!n.alive || n.sent || !n.parent?.sent) continue;
+      ops.push(`{"op":"add","parent":${n.parent.id},"after":${n.prev?.id ?? 0},"node":${nested(n)}}`);
+    }
+    for (const n of changed) ops.push(`{"op":"update","node":${alone(n)}}`);
+    this.clear();
+    if (ops.length === 0) return undefined;
+    return `{"revision":${++this.revision},"commit":${++this.commit},"ops":[${ops.join(',')}]${this.truncated ? ',"truncated":true' : ''}}`;
+  }
+
+  /** @returns {TreeRecord[]} */
+  takeSnapshot() {
+    this.clear();
+    this.whole = false;
+    const head = `"version":${SCHEMA_VERSION},"profile":"component","revision":${++this.revision}${this.truncated ? ',"truncated":true' : ''}`;
+    if (this.size <= RECORD_NODES) {
+      const root = nested(this.root);
+      if (root.length <= RECORD_SIZE) return [{ topic: 'snapshot', data: `{${head},"root":${root}}` }];
+    }
+    const out = [{ topic: 'begin', data: `{${head}}` }];
+    /** @type {string[]} */
+    let part = [];
+    let size = 0;
+    const flush = () => {
+      if (part.length > 0) out.push({ topic: 'nodes', data: `{"revision":${this.revision},"nodes":[${part.join(',')}]}` });
+      part = [];
+      size = 0;
+    };
+    walk(this.root, n => {
+      const text = `{${n.parent ? `"parent":${n.parent.id},` : ''}"node":${alone(n)}}`;
+      n.sent = true;
+      if (size + text.length > RECORD_SIZE || part.length >= RECORD_NODES) flush();
+      part.push(text);
+      size += text.length;
+    });
+    flush();
+    out.push({ topic: 'commit', data: `{"revision":${this.revision},"count":${this.size}}` });
+    return out;
+  }
+
+  clear() {
+    this.added = [];
+    this.changed.clear();
+    this.removed = [];
+  }
+}
+
+/**
+ * @param {number} id
+ * @param {string} name
+ * @param {TreeNode | undefined} parent
+ * @returns {TreeNode}
+ */
+function node(id, name, parent) {
+  return { id, name, parent, values: {}, depth: (parent?.depth ?? 0) + 1, first: undefined, last: undefined, prev: undefined, next: undefined, alive: true, sent: false };
+}
+
+/**
+ * Calls f for n and everything below it, parents first. It does not recurse,
+ * since a page may have a deep tree and a full stack.
+ * @param {TreeNode} n
+ * @param {(n: TreeNode) => void} f
+ */
+function walk(n, f) {
+  /** @type {TreeNode | undefined} */
+  let at = n;
+  while (at) {
+    f(at);
+    if (at.first) {
+      at = at.first;
+      continue;
+    }
+    while (at && at !== n && !at.next) at = at.parent;
+    at = !at || at === n ? undefined : at.next;
+  }
+}
+
+/**
+ * Returns the JSON of a node with everything below it, and marks all of it as sent.
+ * Depth is bounded by the tree's limit.
+ * @param {TreeNode} n
+ * @returns {string}
+ */
+function nested(n) {
+  n.sent = true;
+  const text = alone(n);
+  if (!n.first) return text;
+  const children = [];
+  for (let c = /** @type {TreeNode | undefined} */ (n.first); c; c = c.next) children.push(nested(c));
+  return `${text.slice(0, -1)},"children":[${children.join(',')}]}`;
+}
+
+/**
+ * Returns the JSON of a node without its children.
+ * @param {TreeNode} n
+ * @returns {string}
+ */
+function alone(n) {
+  const names = Object.keys(n.values);
+  /** @type {[string, string][]} */
+  const attrs = [];
+  const values = [];
+  for (const name of names) {
+    const v = n.values[name];
+    const text = primitiveText(v);
+    if (text !== undefined && name !== '' && attrs.length < MAX_ATTRS) attrs.push([wellFormed(name), text]);
+    let json = JSON.stringify(encode(v));
+    if (json.length > VALUE_SIZE) json = JSON.stringify(encodeShort(v));
+    values.push(`${JSON.stringify(wellFormed(name))}:${json}`);
+  }
+  let out = `{"id":${n.id},"name":${JSON.stringify(n.name)}`;
+  if (attrs.length > 0) out += `,"attrs":${JSON.stringify(attrs)}`;
+  if (values.length > 0) out += `,"values":{${values.join(',')}}`;
+  return out + '}';
+}
+
+/**
+ * Copies the own values of an object, so that the page's later changes of it
+ * are not half seen. Accessors are not called.
+ * @param {unknown} values
+ * @returns {Record<string, unknown>}
+ */
+function copyValues(values) {
+  /** @type {Record<string, unknown>} */
+  const out = Object.create(null);
+  if (values === null || typeof values !== 'object') return out;
+  let n = 0;
+  for (const [name, d] of Object.entries(Object.getOwnPropertyDescriptors(values))) {
+    if (!d.enumerable || ++n > MAX_VALUES) continue;
+    out[name] = 'value' in d ? d.value : d.get;
+  }
+  return out;
+}

@@ -1,0 +1,546 @@
+/**
+ * The encoding of one JavaScript value for people to look at: one level deep,
+ * with markers for everything that JSON cannot hold. It is the same encoding as
+ * Go's package subjects/value; the golden vectors bind the two.
+ *
+ * Looking must not run the page's code: accessors are named, never called.
+ * Only a Proxy's traps run, since nothing tells a Proxy from its target.
+ */
+
+/** @typedef {import('./protocol.js').Json} Json */
+
+/** The key that marks an object as a marker. */
+export const TAG = '__natscope';
+
+/** How many UTF-16 units of a string are kept. */
+export const MAX_STRING = 10000;
+/** How many entries of a container are kept. */
+export const MAX_ENTRIES = 100;
+/** How many characters the preview of a container has. */
+export const MAX_PREVIEW = 100;
+
+const PREVIEW_STRING = 30;
+const PREVIEW_ENTRIES = 5;
+
+const mapSize = getter(Map.prototype, 'size');
+const setSize = getter(Set.prototype, 'size');
+const mapEntries = Map.prototype.entries;
+const setValues = Set.prototype.values;
+const paramsEntries = URLSearchParams.prototype.entries;
+const bufferLength = getter(ArrayBuffer.prototype, 'byteLength');
+const typedName = getter(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag);
+const typedLength = getter(Object.getPrototypeOf(Uint8Array.prototype), 'length');
+const dateTime = Date.prototype.getTime;
+
+/**
+ * Encodes a value. It never throws.
+ * @param {unknown} v
+ * @returns {Json}
+ */
+export function encode(v) {
+  try {
+    const simple = encodeSimple(v);
+    if (simple !== undefined) return simple;
+    return open(/** @type {object} */ (v)).encoded();
+  } catch (e) {
+    return { [TAG]: 'threw', message: messageOf(e) };
+  }
+}
+
+/**
+ * Encodes a value as if it were below the first level: a container becomes a
+ * dehydrated marker, a long string its first 1000 characters. It never throws.
+ * @param {unknown} v
+ * @returns {Json}
+ */
+export function encodeShort(v) {
+  try {
+    if (typeof v === 'string' && v.length > 1000) return cutString(v, 1000);
+    return encodeInner(v);
+  } catch (e) {
+    return { [TAG]: 'threw', message: messageOf(e) };
+  }
+}
+
+/**
+ * Returns a readable text of one line for a value that is no container, and
+ * undefined for one that is. Strings are not quoted.
+ * @param {unknown} v
+ * @returns {string | undefined}
+ */
+export function primitiveText(v) {
+  if (typeof v === 'string') return oneLine(wellFormed(v), MAX_PREVIEW);
+  if (v === null || typeof v !== 'object' && typeof v !== 'function') return title(v, MAX_PREVIEW);
+  return undefined;
+}
+
+/**
+ * @param {unknown} v
+ * @returns {Json | undefined} undefined for containers
+ */
+function encodeSimple(v) {
+  switch (typeof v) {
+    case 'undefined': return { [TAG]: 'undefined' };
+    case 'boolean': return v;
+    case 'string': return v.length > MAX_STRING ? cutString(v, MAX_STRING) : wellFormed(v);
+    case 'number':
+      if (Object.is(v, -0)) return { [TAG]: 'number', value: '-0' };
+      return Number.isFinite(v) ? v : { [TAG]: 'number', value: String(v) };
+    case 'bigint': return { [TAG]: 'bigint', value: v.toString() };
+    case 'symbol': return { [TAG]: 'symbol', value: wellFormed(v.toString()) };
+    case 'function': return { [TAG]: 'function', name: functionName(v) };
+  }
+  if (v === null) return null;
+  if (v instanceof Date) {
+    const time = tryCall(dateTime, v);
+    if (time !== undefined) return { [TAG]: 'date', iso: Number.isNaN(time) ? null : new Date(time).toISOString() };
+  }
+  if (v instanceof RegExp && !(ownData(v, 'source') || ownData(v, 'flags'))) {
+    return { [TAG]: 'regexp', source: wellFormed(v.source), flags: v.flags };
+  }
+  if (v instanceof Error) return encodeError(v);
+  return undefined;
+}
+
+/**
+ * @param {Error} e
+ * @returns {Json}
+ */
+function encodeError(e) {
+  /** @type {Record<string, Json>} */
+  const out = { [TAG]: 'error', name: cut(errorName(e), 1000), message: cut(inherited(e, 'message') ?? '', MAX_STRING) };
+  // Reading the stack formats it, which would call an accessor of these names.
+  const quiet = inherited(e, 'message') !== undefined && inherited(e, 'name') !== undefined;
+  const stack = quiet ? errorStack(e) : undefined;
+  if (stack) out.stack = cut(stack, MAX_STRING);
+  return out;
+}
+
+/**
+ * The stack of an error. Engines store it as a value or behind an accessor of
+ * their own, which is the one accessor that is called.
+ * @param {Error} e
+ * @returns {string | undefined}
+ */
+export function errorStack(e) {
+  try {
+    const s = e.stack;
+    return typeof s === 'string' ? wellFormed(s) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {object} e
+ * @returns {string}
+ */
+function errorName(e) {
+  return inherited(e, 'name') || constructorName(e) || 'Error';
+}
+
+/**
+ * Encodes a value below the first level.
+ * @param {unknown} v
+ * @returns {Json}
+ */
+function encodeInner(v) {
+  try {
+    const simple = encodeSimple(v);
+    if (simple !== undefined) return simple;
+    const c = open(/** @type {object} */ (v));
+    /** @type {Record<string, Json>} */
+    const out = { [TAG]: 'dehydrated', type: c.type, preview: c.preview(), size: c.size };
+    if (c.opaque) out.opaque = true;
+    return out;
+  } catch (e) {
+    return { [TAG]: 'threw', message: messageOf(e) };
+  }
+}
+
+/**
+ * A container that is being looked at.
+ * @typedef {object} Container
+ * @property {string} type the type of its dehydrated marker
+ * @property {number} size how many entries it has
+ * @property {boolean} [opaque]
+ * @property {string} title its name inside of another container's preview
+ * @property {() => Json} encoded
+ * @property {() => string} preview
+ */
+
+/**
+ * @param {object} v
+ * @returns {Container}
+ */
+function open(v) {
+  if (Array.isArray(v)) return openArray(v);
+  return openBinary(v) ?? openCollection(v) ?? openObject(v);
+}
+
+/**
+ * @param {unknown[]} v
+ * @returns {Container}
+ */
+function openArray(v) {
+  const size = v.length;
+  /** @param {number} n */
+  const head = n => Array.from({ length: Math.min(n, size) }, (_, i) => property(v, String(i)));
+  const name = `Array(${size})`;
+  return {
+    type: 'array', size, title: name,
+    encoded: () => partial(head(MAX_ENTRIES).map(encodeInner), size),
+    preview: () => preview(name, '[', head(PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, ']'),
+  };
+}
+
+/**
+ * @param {object} v
+ * @returns {Container | undefined}
+ */
+function openBinary(v) {
+  let type = 'typedarray';
+  let name = '';
+  /** @type {number | undefined} */
+  let size;
+  if (v instanceof ArrayBuffer) {
+    size = tryCall(bufferLength, v);
+    type = 'arraybuffer';
+    name = 'ArrayBuffer';
+  } else if (ArrayBuffer.isView(v)) {
+    name = tryCall(typedName, v) ?? 'DataView';
+    size = name === 'DataView' ? v.byteLength : tryCall(typedLength, v);
+  }
+  if (size === undefined) return undefined;
+  const text = `${name}(${size})`;
+  return {
+    type, size, opaque: true, title: text,
+    encoded: () => ({ [TAG]: 'dehydrated', type, preview: text, size, opaque: true }),
+    preview: () => text,
+  };
+}
+
+/**
+ * @param {object} v
+ * @returns {Container | undefined}
+ */
+function openCollection(v) {
+  if (v instanceof Map) {
+    const size = tryCall(mapSize, v);
+    if (size !== undefined) return openEntries('map', 'Map', size, () => mapEntries.call(v));
+  } else if (v instanceof Set) {
+    const size = tryCall(setSize, v);
+    if (size !== undefined) return openSet(size, () => setValues.call(v));
+  } else if (v instanceof URLSearchParams) {
+    const size = count(paramsEntries.call(v));
+    return openEntries('urlsearchparams', 'URLSearchParams', size, () => paramsEntries.call(v));
+  }
+  return undefined;
+}
+
+/**
+ * @param {string} type
+ * @param {string} name
+ * @param {number} size
+ * @param {() => Iterator<[unknown, unknown]>} entries
+ * @returns {Container}
+ */
+function openEntries(type, name, size, entries) {
+  const named = `${name}(${size})`;
+  return {
+    type, size, title: named,
+    encoded: () => partial({ [TAG]: type, entries: first(entries(), MAX_ENTRIES).map(([k, x]) => [encodeInner(k), encodeInner(x)]) }, size),
+    preview: () => preview(named, '{', first(entries(), PREVIEW_ENTRIES).map(([k, x]) => `${title(k, PREVIEW_STRING)} => ${title(x, PREVIEW_STRING)}`), size, '}'),
+  };
+}
+
+/**
+ * @param {number} size
+ * @param {() => Iterator<unknown>} values
+ * @returns {Container}
+ */
+function openSet(size, values) {
+  const named = `Set(${size})`;
+  return {
+    type: 'set', size, title: named,
+    encoded: () => partial({ [TAG]: 'set', values: first(values(), MAX_ENTRIES).map(encodeInner) }, size),
+    preview: () => preview(named, '{', first(values(), PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, '}'),
+  };
+}
+
+/**
+ * @param {object} v
+ * @returns {Container}
+ */
+function openObject(v) {
+  const keys = Object.keys(v);
+  const proto = Object.getPrototypeOf(v);
+  const plain = proto === null || Object.getPrototypeOf(proto) === null;
+  const name = plain ? '' : constructorName(v) || 'Object';
+  return {
+    type: 'object', size: keys.length,
+    title: name || (keys.length ? '{…}' : '{}'),
+    encoded: () => partial(encodeFields(v, keys.slice(0, MAX_ENTRIES), name), keys.length),
+    preview: () => preview(name, '{', keys.slice(0, PREVIEW_ENTRIES).map(k => `${fieldName(k)}: ${title(property(v, k), PREVIEW_STRING)}`), keys.length, '}'),
+  };
+}
+
+/**
+ * @param {object} v
+ * @param {string[]} keys
+ * @param {string} name the name of its class, empty for a plain object
+ * @returns {Json}
+ */
+function encodeFields(v, keys, name) {
+  if (!name && keys.includes(TAG)) {
+    return { [TAG]: 'object', entries: keys.map(k => [wellFormed(k), encodeInner(property(v, k))]) };
+  }
+  /** @type {Record<string, Json>} */
+  const fields = {};
+  for (const k of keys) {
+    // Assigning to "__proto__" would set the prototype.
+    Object.defineProperty(fields, wellFormed(k), { value: encodeInner(property(v, k)), enumerable: true, configurable: true, writable: true });
+  }
+  return name ? { [TAG]: 'instance', name: cut(name, 1000), fields } : fields;
+}
+
+/**
+ * Reads an own property without calling an accessor.
+ * @param {object} v
+ * @param {string} key
+ * @returns {unknown}
+ */
+function property(v, key) {
+  const d = Object.getOwnPropertyDescriptor(v, key);
+  if (!d) return undefined;
+  if ('value' in d) return d.value;
+  const f = () => undefined;
+  Object.defineProperty(f, 'name', { value: `${d.get ? 'get' : 'set'} ${key}` });
+  return f;
+}
+
+/**
+ * Reads a string property of an object or its prototypes without calling an accessor.
+ * @param {object} v
+ * @param {string} key
+ * @returns {string | undefined}
+ */
+function inherited(v, key) {
+  for (let o = v; o; o = Object.getPrototypeOf(o)) {
+    const d = Object.getOwnPropertyDescriptor(o, key);
+    if (d) return typeof d.value === 'string' ? wellFormed(d.value) : undefined;
+  }
+  return undefined;
+}
+
+/**
+ * @param {object} v
+ * @param {string} key
+ * @returns {boolean} whether v has an own property of the name
+ */
+function ownData(v, key) {
+  return Object.getOwnPropertyDescriptor(v, key) !== undefined;
+}
+
+/**
+ * @param {object} v
+ * @returns {string} the name of an object's class, as far as it is known
+ */
+function constructorName(v) {
+  for (let o = Object.getPrototypeOf(v); o; o = Object.getPrototypeOf(o)) {
+    const d = Object.getOwnPropertyDescriptor(o, 'constructor');
+    if (d && typeof d.value === 'function') return functionName(d.value);
+  }
+  return '';
+}
+
+/**
+ * @param {Function} f
+ * @returns {string}
+ */
+function functionName(f) {
+  const d = Object.getOwnPropertyDescriptor(f, 'name');
+  return d && typeof d.value === 'string' ? cut(wellFormed(d.value), 1000) : '';
+}
+
+/**
+ * @param {Json} value
+ * @param {number} size
+ * @returns {Json}
+ */
+function partial(value, size) {
+  return size > MAX_ENTRIES ? { [TAG]: 'partial', value, size } : value;
+}
+
+/**
+ * @param {string} name
+ * @param {string} left
+ * @param {string[]} parts
+ * @param {number} size
+ * @param {string} right
+ * @returns {string}
+ */
+function preview(name, left, parts, size, right) {
+  const list = parts.length < size ? [...parts, '…'] : parts;
+  return oneLine((name ? name + ' ' : '') + left + list.join(', ') + right, MAX_PREVIEW);
+}
+
+/**
+ * The text of a value inside of a container's preview.
+ * @param {unknown} v
+ * @param {number} limit how many characters of texts are shown
+ * @returns {string}
+ */
+function title(v, limit) {
+  switch (typeof v) {
+    case 'undefined': return 'undefined';
+    case 'boolean': return String(v);
+    case 'number': return Object.is(v, -0) ? '-0' : String(v);
+    case 'bigint': return `${v}n`;
+    case 'string': return quote(v, limit);
+    case 'symbol': return wellFormed(v.toString());
+    case 'function': return `ƒ ${functionName(v)}()`;
+  }
+  if (v === null) return 'null';
+  try {
+    const simple = /** @type {any} */ (encodeSimple(v));
+    switch (simple?.[TAG]) {
+      case 'date': return simple.iso ?? 'Invalid Date';
+      case 'regexp': return `/${simple.source}/${simple.flags}`;
+      case 'error': return simple.message ? `${simple.name}: ${oneLine(simple.message, limit)}` : simple.name;
+    }
+    return open(/** @type {object} */ (v)).title;
+  } catch (e) {
+    return `[threw: ${oneLine(messageOf(e), limit)}]`;
+  }
+}
+
+/**
+ * @param {string} s
+ * @returns {string}
+ */
+function fieldName(s) {
+  return /^[A-Za-z_$][\w$]*$/.test(s) ? ellipsis(s, PREVIEW_STRING) : quote(s, PREVIEW_STRING);
+}
+
+/**
+ * @param {string} s
+ * @param {number} limit
+ * @returns {string}
+ */
+function quote(s, limit) {
+  return JSON.stringify(ellipsis(s, limit));
+}
+
+/**
+ * @param {string} s
+ * @param {number} limit
+ * @returns {string}
+ */
+function oneLine(s, limit) {
+  return ellipsis(s, limit).replace(/\r\n|\n|\r/g, ' ');
+}
+
+/**
+ * Cuts a text to a number of characters, the last of which is then "…".
+ * @param {string} s
+ * @param {number} limit
+ * @returns {string}
+ */
+function ellipsis(s, limit) {
+  if (s.length <= limit) return wellFormed(s);
+  const chars = Array.from(s.slice(0, 2 * limit + 2));
+  return chars.length <= limit ? wellFormed(s) : wellFormed(chars.slice(0, limit - 1).join('')) + '…';
+}
+
+/**
+ * @param {string} s
+ * @param {number} limit
+ * @returns {Json}
+ */
+function cutString(s, limit) {
+  return { [TAG]: 'string', head: cut(s, limit), length: s.length };
+}
+
+/**
+ * Cuts a text to a number of UTF-16 units without splitting a pair.
+ * @param {string} s
+ * @param {number} limit
+ * @returns {string}
+ */
+export function cut(s, limit) {
+  if (s.length <= limit) return wellFormed(s);
+  const last = s.charCodeAt(limit - 1);
+  return wellFormed(s.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit));
+}
+
+/**
+ * Replaces lone surrogates, which UTF-8 cannot hold.
+ * @param {string} s
+ * @returns {string}
+ */
+export function wellFormed(s) {
+  return /[\ud800-\udfff]/.test(s) ? s.replace(/[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, m => m.length === 2 ? m : '\ufffd') : s;
+}
+
+/**
+ * @param {unknown} e
+ * @returns {string} what a thrown value says
+ */
+export function messageOf(e) {
+  try {
+    if (e !== null && typeof e === 'object') return cut(inherited(e, 'message') ?? 'a value without a message was thrown', 1000);
+    return cut(String(e), 1000);
+  } catch {
+    return 'a value without a message was thrown';
+  }
+}
+
+/**
+ * @template T
+ * @param {Iterator<T>} it
+ * @param {number} n
+ * @returns {T[]} the first n values
+ */
+function first(it, n) {
+  const out = [];
+  for (let i = 0; i < n; i++) {
+    const { value, done } = it.next();
+    if (done) break;
+    out.push(value);
+  }
+  return out;
+}
+
+/**
+ * @param {Iterator<unknown>} it
+ * @returns {number}
+ */
+function count(it) {
+  let n = 0;
+  while (!it.next().done) n++;
+  return n;
+}
+
+/**
+ * @param {object} o
+ * @param {PropertyKey} key
+ * @returns {(this: any) => any}
+ */
+function getter(o, key) {
+  return /** @type {any} */ (Object.getOwnPropertyDescriptor(o, key))?.get ?? (() => undefined);
+}
+
+/**
+ * Calls an intrinsic on a value that may only look like one of its kind.
+ * @param {(this: any) => any} f
+ * @param {unknown} v
+ * @returns {any} undefined if it refuses
+ */
+function tryCall(f, v) {
+  try {
+    return f.call(v);
+  } catch {
+    return undefined;
+  }
+}
