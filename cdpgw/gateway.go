@@ -48,9 +48,14 @@ type Gateway struct {
 	log      *slog.Logger
 	mux      *http.ServeMux
 
+	hub *hub
+	// ctx ends when the gateway closes.
 	ctx    context.Context
 	cancel context.CancelFunc
-	once   sync.Once
+
+	mu      sync.Mutex // guards closed
+	closed  bool
+	running sync.WaitGroup
 }
 
 // ErrOptions says that Options cannot be used; the text names the field.
@@ -82,6 +87,7 @@ func New(o Options) (*Gateway, error) {
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.routes()
+	g.hub = newHub(g.state)
 	return g, nil
 }
 
@@ -110,3 +116,35 @@ func (g *Gateway) routes() {
 // Handler returns the HTTP handler of the gateway: /json and below,
 // /devtools/page/ and the page of links at /. It checks Host and Origin itself.
 func (g *Gateway) Handler() http.Handler { return g.access.Middleware(g.mux) }
+
+// enter counts a connection that begins; false when the gateway is closing.
+func (g *Gateway) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.running.Add(1)
+	return true
+}
+
+// Close ends every connection, tells DevTools why, and waits for the
+// connections' goroutines until ctx ends. It is idempotent.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.hub.close()
+	g.cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.running.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("cdpgw: close: connections still end: %w", ctx.Err())
+	}
+}

@@ -70,7 +70,7 @@ func (t target) includes(s *fold.Source) bool {
 	if t.source != "" {
 		return s.ID == t.source
 	}
-	if t.kind != "" && s.Life.Descriptor.Kind != t.kind && (t.kind != source.KindHost || s.Life.Descriptor.Kind != "") {
+	if t.kind != "" && kindOf(s) != t.kind {
 		return false
 	}
 	return t.pattern == "" || matches(t.pattern, string(s.ID)) || matches(t.pattern, s.Name())

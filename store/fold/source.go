@@ -159,6 +159,9 @@ func (s *Source) record(changes []Change, plane subjects.Plane, r subjects.Recor
 	case subjects.PlaneNet:
 		var c *network.Change
 		if c, err = s.Net.Apply(string(s.Generation), r.T, r.Topic, r.Data, s.limits.Requests); c != nil {
+			if c.Topic == network.TopicStart {
+				c.Request.Origin = s.Life.Descriptor.Origin
+			}
 			changes = append(changes, Change{Kind: RequestChanged, Source: s, Request: c})
 		}
 	case subjects.PlaneConsole:

@@ -38,8 +38,12 @@ type Request struct {
 	// Generation is the generation that made the request, as the caller of Apply named it.
 	Generation string `json:"generation"`
 	// Order numbers the requests of a source in the order of their starts, from 1.
-	Order uint64       `json:"order"`
-	Start Timed[Start] `json:"start"`
+	Order uint64 `json:"order"`
+	// Origin is the wall-clock time at which the generation's clock read zero, in
+	// milliseconds since the Unix epoch, as the caller of Apply set it; it makes
+	// the times of a request comparable after its generation is gone.
+	Origin float64      `json:"origin,omitempty"`
+	Start  Timed[Start] `json:"start"`
 	// BodyEnd, Response and End are nil until they come.
 	BodyEnd  *Timed[BodyEnd]  `json:"bodyEnd,omitempty"`
 	Response *Timed[Response] `json:"response,omitempty"`

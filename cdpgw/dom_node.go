@@ -1,0 +1,379 @@
+package cdpgw
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/source"
+	"github.com/natscope/natscope/subjects/tree"
+)
+
+// The document of a target:
+//
+//	#document
+//	  <workspace name="dev">
+//	    <host name="orders"> its tree </host>
+//	    <clients>
+//	      <client name="shop" url="http://…"> its tree </client>
+//	    </clients>
+//	  </workspace>
+//
+// A source that is not connected keeps its element and its tree and carries
+// state="disconnected". Nodes of trees never carry connection state.
+
+// The backend ids of nodes that belong to no source; the ids of trees begin at tree.FirstID.
+const (
+	documentID  tree.BackendNodeID = 1
+	workspaceID tree.BackendNodeID = 2
+	clientsID   tree.BackendNodeID = 3
+)
+
+// textBit makes the backend id of a node's text from that of the node: a text
+// has no id of its own in a tree. Ids of the space stay far below it, and with it
+// they still fit a JavaScript number.
+const textBit tree.BackendNodeID = 1 << 52
+
+// The types of nodes in the DOM.
+const (
+	elementNode  = 1
+	textNode     = 3
+	documentNode = 9
+)
+
+// place says what a node of the document stands for.
+type place int
+
+const (
+	placeDocument place = iota
+	placeWorkspace
+	placeClients
+	placeSource
+	placeTree
+	placeText
+)
+
+// node is a node of the document, resolved in the current state. It is valid
+// while the state is locked.
+type node struct {
+	place  place
+	source *fold.Source
+	entry  *tree.Entry
+}
+
+// id returns the node's backend id, the same at every gateway.
+func (n node) id() tree.BackendNodeID {
+	switch n.place {
+	case placeDocument:
+		return documentID
+	case placeWorkspace:
+		return workspaceID
+	case placeClients:
+		return clientsID
+	case placeSource:
+		return n.source.Element
+	case placeTree:
+		return n.entry.Backend
+	}
+	return n.entry.Backend | textBit
+}
+
+// nodeType returns the node's type in the DOM.
+func (n node) nodeType() int {
+	switch n.place {
+	case placeDocument:
+		return documentNode
+	case placeText:
+		return textNode
+	}
+	return elementNode
+}
+
+// children returns the node's children within a target.
+func (s *session) children(n node) []node {
+	switch n.place {
+	case placeDocument:
+		return []node{{place: placeWorkspace}}
+	case placeWorkspace:
+		out := s.elements(source.KindHost)
+		if s.hasClients() {
+			out = append(out, node{place: placeClients})
+		}
+		return out
+	case placeClients:
+		return s.elements(source.KindClient)
+	case placeSource:
+		if n.source.Tree.Root == nil {
+			return nil
+		}
+		return []node{{placeTree, n.source, n.source.Tree.Root}}
+	case placeTree:
+		out := make([]node, 0, len(n.entry.Children)+1)
+		if n.entry.Text != "" {
+			out = append(out, node{placeText, n.source, n.entry})
+		}
+		for _, c := range n.entry.Children {
+			out = append(out, node{placeTree, n.source, c})
+		}
+		return out
+	}
+	return nil
+}
+
+// count returns how many children a node has, without listing them.
+func (s *session) count(n node) int {
+	if n.place != placeTree {
+		return len(s.children(n))
+	}
+	c := len(n.entry.Children)
+	if n.entry.Text != "" {
+		c++
+	}
+	return c
+}
+
+// parent returns the node's parent; false for the document.
+func (s *session) parent(n node) (node, bool) {
+	switch n.place {
+	case placeWorkspace:
+		return node{}, true
+	case placeClients:
+		return node{place: placeWorkspace}, true
+	case placeSource:
+		if kindOf(n.source) == source.KindClient {
+			return node{place: placeClients}, true
+		}
+		return node{place: placeWorkspace}, true
+	case placeTree:
+		if n.entry.Parent != nil {
+			return node{placeTree, n.source, n.entry.Parent}, true
+		}
+		return node{place: placeSource, source: n.source}, true
+	case placeText:
+		return node{placeTree, n.source, n.entry}, true
+	}
+	return node{}, false
+}
+
+// elements lists the sources of one kind.
+func (s *session) elements(kind source.Kind) []node {
+	var out []node
+	for _, src := range s.sources() {
+		if kindOf(src) == kind {
+			out = append(out, node{place: placeSource, source: src})
+		}
+	}
+	return out
+}
+
+// hasClients reports whether the document has a <clients> element: always, but
+// where the target cannot have any.
+func (s *session) hasClients() bool {
+	if s.target.source == "" {
+		return s.target.kind != source.KindHost
+	}
+	src := s.source(s.target.source)
+	return src != nil && kindOf(src) == source.KindClient
+}
+
+// find returns the node with a backend id. hint names its source; empty if unknown.
+func (s *session) find(id tree.BackendNodeID, hint subjects.SourceID) (node, bool) {
+	switch id {
+	case documentID:
+		return node{}, true
+	case workspaceID:
+		return node{place: placeWorkspace}, true
+	case clientsID:
+		return node{place: placeClients}, s.hasClients()
+	}
+	if hint != "" {
+		if src := s.source(hint); src != nil {
+			return findIn(src, id)
+		}
+		return node{}, false
+	}
+	for _, src := range s.sources() {
+		if n, ok := findIn(src, id); ok {
+			return n, true
+		}
+	}
+	return node{}, false
+}
+
+func findIn(src *fold.Source, id tree.BackendNodeID) (node, bool) {
+	if id == src.Element {
+		return node{place: placeSource, source: src}, true
+	}
+	if e := src.Tree.Backend(id &^ textBit); e != nil {
+		if id&textBit == 0 {
+			return node{placeTree, src, e}, true
+		}
+		return node{placeText, src, e}, e.Text != ""
+	}
+	return node{}, false
+}
+
+// name returns the node's name as DevTools shows it.
+func (n node) name() string {
+	switch n.place {
+	case placeDocument:
+		return "#document"
+	case placeWorkspace:
+		return "workspace"
+	case placeClients:
+		return "clients"
+	case placeSource:
+		return string(kindOf(n.source))
+	case placeTree:
+		return elementName(n.entry.Name)
+	}
+	return "#text"
+}
+
+// value returns the text of a text node.
+func (n node) value() string {
+	if n.place == placeText {
+		return n.entry.Text
+	}
+	return ""
+}
+
+// attributes returns names and values in turn.
+func (s *session) attributes(n node) []string {
+	switch n.place {
+	case placeWorkspace:
+		return []string{"name", string(s.target.space)}
+	case placeSource:
+		return sourceAttributes(n.source)
+	case placeTree:
+		return treeAttributes(n.entry)
+	}
+	return nil
+}
+
+func sourceAttributes(src *fold.Source) []string {
+	d := src.Life.Descriptor
+	out := []string{"name", src.Name()}
+	if string(src.ID) != src.Name() {
+		out = append(out, "id", string(src.ID))
+	}
+	if d.URL != "" {
+		out = append(out, "url", d.URL)
+	}
+	if !src.Connected {
+		out = append(out, "state", "disconnected")
+	}
+	return out
+}
+
+// treeAttributes returns a node's own attributes, before them its true name and
+// its kind where the element's name does not say them.
+func treeAttributes(e *tree.Entry) []string {
+	out := make([]string, 0, 2*len(e.Attrs)+4)
+	has := func(name string) int {
+		for i := 0; i < len(out); i += 2 {
+			if out[i] == name {
+				return i
+			}
+		}
+		return -1
+	}
+	for _, a := range e.Attrs {
+		name := attributeName(a.Name)
+		if i := has(name); i >= 0 {
+			out[i+1] = a.Value
+			continue
+		}
+		out = append(out, name, a.Value)
+	}
+	if e.Kind != "" && !strings.EqualFold(e.Kind, e.Name) && has("kind") < 0 {
+		out = append([]string{"kind", e.Kind}, out...)
+	}
+	if elementName(e.Name) != e.Name {
+		name := "name"
+		if has(name) >= 0 {
+			name = "component"
+		}
+		if has(name) < 0 {
+			out = append([]string{name, e.Name}, out...)
+		}
+	}
+	return out
+}
+
+// maxElementName is how many characters of a component's name become its element's name.
+const maxElementName = 100
+
+// specialElements are names that DevTools treats in ways of its own: frames,
+// documents, scripts, shadow trees, elements without a closing tag, badges.
+var specialElements = map[string]bool{
+	"html": true, "head": true, "body": true, "iframe": true, "frame": true, "object": true, "embed": true, "fencedframe": true, "portal": true,
+	"script": true, "style": true, "template": true, "slot": true, "title": true, "noscript": true, "dialog": true, "video": true, "audio": true,
+	"area": true, "base": true, "basefont": true, "br": true, "canvas": true, "col": true, "command": true, "hr": true, "img": true, "input": true,
+	"keygen": true, "link": true, "menuitem": true, "meta": true, "param": true, "source": true, "track": true, "wbr": true, "selectedcontent": true,
+}
+
+// elementName turns a component's name into one that DevTools shows as an
+// ordinary element: letters, digits, "_", "$", "." and ":" stay, everything else
+// becomes "_", and names with a meaning of their own get a "_" behind them.
+func elementName(name string) string {
+	if plainName(name) {
+		return name
+	}
+	var b strings.Builder
+	for i, r := range name {
+		if b.Len() >= maxElementName {
+			break
+		}
+		ok := r == '_' || r == '$' || unicode.IsLetter(r) && r != utf8.RuneError
+		if i > 0 {
+			ok = ok || r == '.' || r == ':' || unicode.IsDigit(r)
+		} else if unicode.IsDigit(r) {
+			b.WriteByte('_')
+			ok = true
+		}
+		if ok {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte('_')
+		}
+	}
+	out := b.String()
+	if specialElements[strings.ToLower(out)] {
+		out += "_"
+	}
+	return or(out, "_")
+}
+
+// plainName reports whether a name needs no change, which nearly all do not.
+func plainName(name string) bool {
+	if name == "" || len(name) > maxElementName {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		letter := c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c != '.' && c != ':' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	if len(name) > len("selectedcontent") {
+		return true
+	}
+	return !specialElements[strings.ToLower(name)]
+}
+
+// attributeName replaces what would end an attribute's name in markup.
+func attributeName(name string) string {
+	if !strings.ContainsAny(name, " \t\r\n\f\"'<>/=") {
+		return name
+	}
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\r\n\f\"'<>/=", r) {
+			return '_'
+		}
+		return r
+	}, name)
+}

@@ -1,0 +1,176 @@
+package cdpgw
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/replica"
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/network"
+)
+
+// bodyStream is a response that one connection follows byte by byte. Two
+// sources tell of it: the request's records say how many bytes came, the body
+// stream brings them. announced keeps the sum of what the client was told, so
+// that no byte is counted twice. session.mu guards it.
+type bodyStream struct {
+	id RequestID
+	// request is the request; seconds of its times need only what never changes.
+	request *network.Request
+	// announced is how many bytes the client was told of, received how many came with data.
+	announced, received int64
+	// want is how many bytes were announced when the client asked; ended says that all of them are there.
+	want     int64
+	ended    bool
+	answered bool
+	buffered []byte
+	// finish is the end of the request, held back until its data are out.
+	finish [][]byte
+	last   float64
+	stop   context.CancelFunc
+}
+
+type streamResult struct {
+	BufferedData []byte `json:"bufferedData"`
+}
+
+// networkStreamResourceContent answers with everything that came so far; from
+// then on the data of the response come with the events. For a request that has
+// ended, the answer is the whole body.
+func (s *session) networkStreamResourceContent(p requestParams) (any, error) {
+	src, r, err := s.request(p.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	if s.network.streams[r] != nil {
+		return nil, failf("This response is streamed already")
+	}
+	if r.Response == nil && r.Ending != network.Running {
+		return nil, failf("No data found for resource with given identifier: no response came.")
+	}
+	if emptyResponse(r) {
+		return streamResult{BufferedData: []byte{}}, nil
+	}
+	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, last: r.Origin + r.LastData}
+	subject := s.body(src, r, subjects.ResponseBody)
+	return later(func(ctx context.Context) (any, error) { return s.stream(ctx, subject, st) }), nil
+}
+
+// stream follows a body until its end or the end of the connection.
+func (s *session) stream(ctx context.Context, subject subjects.BodySubject, st *bodyStream) (any, error) {
+	follow, stop := context.WithCancel(ctx)
+	defer stop()
+	if st.ended {
+		follow, stop = context.WithTimeout(ctx, s.gateway.limits.Query)
+		defer stop()
+	} else {
+		s.register(st, stop)
+		defer s.finishStream(st)
+		answer := time.AfterFunc(streamAnswer, func() { s.answerStream(ctx, st) })
+		defer answer.Stop()
+	}
+	err := s.gateway.state.FollowBody(follow, subject, func(part replica.BodyPart) error {
+		s.streamPart(ctx, st, part)
+		return nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case st.answered:
+		return answered{}, nil
+	case err != nil && !errors.Is(err, replica.ErrNoBody) && len(st.buffered) == 0 && ctx.Err() == nil && follow.Err() == nil:
+		return nil, err
+	}
+	st.answered = true
+	return streamResult{BufferedData: st.buffered}, nil
+}
+
+// register makes the changes of the request go through the stream.
+func (s *session) register(st *bodyStream, stop context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.stop = stop
+	if s.network.streams == nil {
+		s.network.streams = make(map[*network.Request]*bodyStream)
+	}
+	s.network.streams[st.request] = st
+}
+
+// streamPart takes one part: into the answer while that is not out, as an event after it.
+func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.BodyPart) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.received = part.Offset + int64(len(part.Data))
+	if !st.answered {
+		st.buffered = append(st.buffered, part.Data...)
+		st.announced = max(st.announced, st.received)
+		if !st.ended && st.received >= st.want {
+			s.sendStreamAnswer(ctx, st)
+		}
+		return
+	}
+	if len(part.Data) == 0 {
+		return
+	}
+	n := st.announce(st.received)
+	m := encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: 0, Data: part.Data})
+	s.following = true
+	s.send(m)
+	s.following = false
+}
+
+// announce returns how many of the bytes up to end the client was not told of yet.
+func (st *bodyStream) announce(end int64) int64 {
+	n := max(end-st.announced, 0)
+	st.announced += n
+	return n
+}
+
+func (s *session) answerStream(ctx context.Context, st *bodyStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !st.answered && ctx.Err() == nil {
+		s.sendStreamAnswer(ctx, st)
+	}
+}
+
+// sendStreamAnswer answers; session.mu is held.
+func (s *session) sendStreamAnswer(ctx context.Context, st *bodyStream) {
+	st.answered = true
+	s.answerSlow(ctx, streamResult{BufferedData: st.buffered})
+	st.buffered = nil
+}
+
+// streamed handles a change of a streamed request; false leaves it to the
+// ordinary events. It runs inside changed.
+func (s *session) streamed(st *bodyStream, c fold.Change, events [][]byte) bool {
+	st.last = st.request.Origin + c.Request.T
+	switch c.Request.Topic {
+	case network.TopicDataReceived:
+		// Bytes that the stream brought already were counted with their data.
+		if n := st.announce(c.Request.Request.Received.Bytes); n > 0 {
+			s.event("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: c.Request.Data.Wire})
+		}
+		return true
+	case network.TopicEnd, network.TopicError:
+		st.finish = events
+		time.AfterFunc(streamRest, st.stop)
+		return true
+	}
+	return false
+}
+
+// finishStream sends the end of the request, if it came, and hands later changes back to the ordinary events.
+func (s *session) finishStream(st *bodyStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.network.streams[st.request] == st {
+		delete(s.network.streams, st.request)
+	}
+	for _, m := range st.finish {
+		s.send(m)
+	}
+	st.finish = nil
+}

@@ -1,0 +1,133 @@
+package cdpgw
+
+import (
+	"encoding/base64"
+
+	"github.com/natscope/natscope/subjects/network"
+)
+
+type webSocketCreatedEvent struct {
+	RequestID RequestID `json:"requestId"`
+	URL       string    `json:"url"`
+	Initiator initiator `json:"initiator"`
+}
+
+type webSocketRequestEvent struct {
+	RequestID RequestID `json:"requestId"`
+	Timestamp float64   `json:"timestamp"`
+	WallTime  float64   `json:"wallTime"`
+	Request   struct {
+		Headers headers `json:"headers"`
+	} `json:"request"`
+}
+
+type webSocketResponseEvent struct {
+	RequestID RequestID         `json:"requestId"`
+	Timestamp float64           `json:"timestamp"`
+	Response  webSocketResponse `json:"response"`
+}
+
+type webSocketResponse struct {
+	Status     int     `json:"status"`
+	StatusText string  `json:"statusText"`
+	Headers    headers `json:"headers"`
+}
+
+type webSocketFrameEvent struct {
+	RequestID RequestID      `json:"requestId"`
+	Timestamp float64        `json:"timestamp"`
+	Response  webSocketFrame `json:"response"`
+}
+
+type webSocketFrame struct {
+	Opcode      int    `json:"opcode"`
+	Mask        bool   `json:"mask"`
+	PayloadData string `json:"payloadData"`
+}
+
+type webSocketErrorEvent struct {
+	RequestID    RequestID `json:"requestId"`
+	Timestamp    float64   `json:"timestamp"`
+	ErrorMessage string    `json:"errorMessage"`
+}
+
+type webSocketClosedEvent struct {
+	RequestID RequestID `json:"requestId"`
+	Timestamp float64   `json:"timestamp"`
+}
+
+// webSocket returns the events of one change of a WebSocket, which has a set of events of its own.
+func (p projection) webSocket(c *network.Change) [][]byte {
+	r := c.Request
+	switch c.Topic {
+	case network.TopicStart:
+		return p.webSocketStart(r)
+	case network.TopicResponse:
+		return [][]byte{p.webSocketResponse(r)}
+	case network.TopicMessage:
+		return [][]byte{p.webSocketFrame(r, c.T, c.Message)}
+	case network.TopicEnd, network.TopicError:
+		return p.webSocketEnd(r)
+	}
+	return nil
+}
+
+// replayWebSocket returns the events of a kept WebSocket.
+func (p projection) replayWebSocket(r *network.Request) [][]byte {
+	out := p.webSocketStart(r)
+	if r.Response != nil {
+		out = append(out, p.webSocketResponse(r))
+	}
+	for i := range r.Messages {
+		out = append(out, p.webSocketFrame(r, r.Messages[i].T, &r.Messages[i].Value))
+	}
+	if r.Ending != network.Running {
+		out = append(out, p.webSocketEnd(r)...)
+	}
+	return out
+}
+
+func (p projection) webSocketStart(r *network.Request) [][]byte {
+	at := seconds(r, r.Start.T)
+	sent := webSocketRequestEvent{RequestID: p.id(r), Timestamp: at, WallTime: at}
+	sent.Request.Headers = headersOf(r.Start.Value.Headers)
+	return [][]byte{
+		encodeEvent("Network.webSocketCreated", webSocketCreatedEvent{RequestID: p.id(r), URL: r.Start.Value.URL, Initiator: initiatorOf(r.Start.Value)}),
+		encodeEvent("Network.webSocketWillSendHandshakeRequest", sent),
+	}
+}
+
+func (p projection) webSocketResponse(r *network.Request) []byte {
+	v := r.Response.Value
+	return encodeEvent("Network.webSocketHandshakeResponseReceived", webSocketResponseEvent{
+		RequestID: p.id(r), Timestamp: seconds(r, r.Response.T),
+		Response: webSocketResponse{Status: v.Status, StatusText: v.StatusText, Headers: headersOf(v.Headers)},
+	})
+}
+
+// webSocketFrame returns the event of one frame. The protocol wants text as it is and bytes as base64.
+func (p projection) webSocketFrame(r *network.Request, t float64, m *network.Message) []byte {
+	f := webSocketFrame{Opcode: m.Opcode, Mask: m.Sent, PayloadData: m.Data}
+	if f.Opcode == 0 {
+		f.Opcode = 1
+	}
+	if f.Opcode == 1 && m.Base64 {
+		if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil {
+			f.PayloadData = string(b)
+		}
+	}
+	method := "Network.webSocketFrameReceived"
+	if m.Sent {
+		method = "Network.webSocketFrameSent"
+	}
+	return encodeEvent(method, webSocketFrameEvent{RequestID: p.id(r), Timestamp: seconds(r, t), Response: f})
+}
+
+func (p projection) webSocketEnd(r *network.Request) [][]byte {
+	at := seconds(r, r.EndedAt)
+	var out [][]byte
+	if r.Error != nil && r.Error.Text != "" {
+		out = append(out, encodeEvent("Network.webSocketFrameError", webSocketErrorEvent{RequestID: p.id(r), Timestamp: at, ErrorMessage: r.Error.Text}))
+	}
+	return append(out, encodeEvent("Network.webSocketClosed", webSocketClosedEvent{RequestID: p.id(r), Timestamp: at}))
+}

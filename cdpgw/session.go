@@ -1,0 +1,123 @@
+package cdpgw
+
+import (
+	"runtime/debug"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects"
+)
+
+// maxSlow is how many slow commands one connection may have under way.
+const maxSlow = 64
+
+// session is one DevTools connection: what it looks at, what it enabled, and
+// what it was told. Commands come from the connection's reader, changes from
+// whoever applies records; mu and the state's lock keep them apart.
+type session struct {
+	gateway *Gateway
+	conn    *conn
+	target  target
+	slow    sync.WaitGroup
+	slots   chan struct{}
+
+	mu sync.Mutex // guards everything below
+	// space is the state while a command or a change is handled, and nil else.
+	space *fold.Space
+	// following says that what is sent is a live event and not part of an answer.
+	following bool
+
+	page    pageState
+	runtime runtimeState
+	log     logState
+	dom     domState
+	network networkState
+}
+
+func newSession(g *Gateway, c *conn, t target) *session {
+	return &session{gateway: g, conn: c, target: t, slots: make(chan struct{}, maxSlow)}
+}
+
+// send queues an encoded message. A session that cannot keep up with live events is closed.
+func (s *session) send(message []byte) {
+	if !s.following {
+		s.conn.queue.answer(message)
+		return
+	}
+	if !s.conn.queue.event(message) {
+		s.gateway.log.Warn("a DevTools connection lags and is closed", "target", s.target.id())
+		s.conn.end(websocket.CloseTryAgainLater, reasonLagging)
+	}
+}
+
+// event queues an event of this session alone.
+func (s *session) event(method string, params any) { s.send(encodeEvent(method, params)) }
+
+// sources returns the sources that the target includes, in the order of their appearance.
+func (s *session) sources() []*fold.Source {
+	var out []*fold.Source
+	for _, src := range s.space.Sources() {
+		if s.target.includes(src) {
+			out = append(out, src)
+		}
+	}
+	return out
+}
+
+// source returns an included source, or nil.
+func (s *session) source(id subjects.SourceID) *fold.Source {
+	if src := s.space.Source(id); src != nil && s.target.includes(src) {
+		return src
+	}
+	return nil
+}
+
+// changed tells the client what a message changed. It runs under the state's write lock.
+func (s *session) changed(b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.guard()
+	s.space, s.following = b.space, true
+	defer func() { s.space, s.following = nil, false }()
+
+	for _, src := range b.sources {
+		s.syncFrame(src)
+		s.syncContext(src)
+	}
+	s.syncDocument(b)
+	for i, c := range b.changes {
+		if !s.wants(c.Kind) || !s.target.includes(c.Source) {
+			continue
+		}
+		switch c.Kind {
+		case fold.RequestChanged:
+			s.requestChanged(b, i, c)
+		case fold.ConsoleAdded, fold.FaultAdded:
+			for _, m := range b.shared(i) {
+				s.send(m)
+			}
+		}
+	}
+}
+
+// wants reports whether the client enabled the domain of a change.
+func (s *session) wants(k fold.Kind) bool {
+	switch k {
+	case fold.RequestChanged:
+		return s.network.enabled
+	case fold.ConsoleAdded:
+		return s.runtime.enabled
+	case fold.FaultAdded:
+		return s.log.enabled
+	}
+	return false
+}
+
+// guard turns a fault of this package into the end of one connection.
+func (s *session) guard() {
+	if p := recover(); p != nil {
+		s.gateway.log.Error("a DevTools connection failed", "target", s.target.id(), "panic", p, "stack", string(debug.Stack()))
+		s.conn.end(websocket.CloseInternalServerErr, "natscope failed to serve this connection; please report it. Reconnect to go on.")
+	}
+}
