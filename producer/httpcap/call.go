@@ -78,15 +78,23 @@ func (c *call) capture(d subjects.Direction) bodySink {
 	return c.sink.Body(c.id, d)
 }
 
+// brokenText ends a request whose capture met a bug of this package.
+const brokenText = "natscope failed to capture this request; the request itself went on"
+
 // contain is deferred by every method that the application's or net/http's
-// goroutines call: a bug in here costs the record, not the request.
+// goroutines call, with mu held: a bug in here costs the record, not the request.
 func (c *call) contain() {
 	if recover() == nil {
 		return
 	}
-	c.ended.Store(true)
+	first := !c.ended.Swap(true)
 	defer func() { _ = recover() }()
 	c.sink.Lost(subjects.PlaneNet, 1)
+	if first {
+		e := newEncoder()
+		e.failure(&network.Error{ID: c.id, Text: brokenText})
+		c.record(network.TopicError, c.sink.Now(), e)
+	}
 }
 
 // open records the start. No other goroutine knows the call yet.
@@ -272,6 +280,9 @@ func (c *call) end(v network.End, reason string) {
 		c.upload.end(subjects.BodyAborted)
 	}
 	if c.body != nil {
+		if reason == subjects.BodyComplete && c.body.Captured() < c.total {
+			reason = subjects.BodyTruncated
+		}
 		c.body.End(reason, c.total)
 		v.Captured, v.Truncated = c.body.Captured(), c.body.Truncated() || c.body.Captured() < c.total
 	}

@@ -15,6 +15,12 @@
 // no body is buffered for its own sake, and a panic in this package is
 // contained, counted as a lost record, and never reaches the application.
 //
+// A request body that is in memory (a bytes.Reader, bytes.Buffer or
+// strings.Reader, as http.NewRequest wraps it) is recorded when the request
+// starts, whether or not the server wants it: net/http sends such bodies in one
+// piece with the headers, and a tee would take that from it. Every other body is
+// recorded while it is sent.
+//
 // # Endings
 //
 // Every request that starts ends exactly once: with an error when no response

@@ -174,3 +174,13 @@ func get(t *testing.T, url string) *http.Request {
 	}
 	return req
 }
+
+// newBenchServer answers every request with a small JSON body.
+func newBenchServer(b *testing.B) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"ok":true}`)
+	}))
+	b.Cleanup(s.Close)
+	return s.URL
+}

@@ -75,6 +75,9 @@ func (u *upload) end(reason string) {
 	}
 	u.ended = true
 	c := u.call
+	if reason == subjects.BodyComplete && u.body.Captured() < u.passed {
+		reason = subjects.BodyTruncated
+	}
 	u.body.End(reason, u.passed)
 	v := network.BodyEnd{ID: c.id, Bytes: u.passed, Captured: u.body.Captured()}
 	v.Truncated = u.body.Truncated() || v.Captured < v.Bytes

@@ -109,6 +109,17 @@ func fetch(method, path string, body func() io.Reader, change ...func(*http.Requ
 
 func text(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 
+// pieced is a body that is not in memory as far as net/http can see.
+func pieced(parts ...string) func() io.Reader {
+	return func() io.Reader {
+		var rs []io.Reader
+		for _, p := range parts {
+			rs = append(rs, strings.NewReader(p))
+		}
+		return io.MultiReader(rs...)
+	}
+}
+
 func hello(v *view, w http.ResponseWriter, r *http.Request) {
 	v.seen(r)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -126,8 +137,15 @@ func scenes() []scene {
 				}
 			}},
 		{name: "POST with a known size", serve: hello, play: fetch("POST", "/", text("the body")), endings: finished, check: checkPost("the body", 8)},
-		{name: "POST with an unknown size", serve: hello, play: fetch("POST", "/", func() io.Reader { return io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces")) }),
+		{name: "POST with an unknown size", serve: hello, play: fetch("POST", "/", pieced("in ", "pieces")),
 			endings: finished, check: checkPost("in pieces", -1)},
+		{name: "POST in pieces over HTTP/2", h2: true, serve: hello, play: fetch("POST", "/", pieced("in ", "pieces")), endings: finished, check: checkPost("in pieces", -1)},
+		{name: "POST of a buffer", serve: hello, play: fetch("POST", "/", func() io.Reader { return bytes.NewBufferString("buffered") }), endings: finished, check: checkPost("buffered", 8)},
+		{name: "POST of bytes partly read", serve: hello, play: fetch("POST", "/", func() io.Reader {
+			r := bytes.NewReader([]byte("skip the body"))
+			r.Seek(5, io.SeekStart)
+			return r
+		}), endings: finished, check: checkPost("the body", 8)},
 		{name: "POST over HTTP/2", h2: true, serve: hello, play: fetch("POST", "/", text("the body")), endings: finished, check: checkPost("the body", 8)},
 		{name: "POST with NoBody", serve: hello, play: fetch("POST", "/", func() io.Reader { return http.NoBody }), endings: finished,
 			check: func(t *testing.T, f *httpcap.Fake, rs []*network.Request) {
@@ -153,12 +171,14 @@ func scenes() []scene {
 				}
 			}},
 		{name: "gzip as asked for", serve: zipped, play: fetch("GET", "/", nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }), endings: finished},
+		{name: "Expect 100-continue in pieces", serve: hello, play: fetch("PUT", "/", pieced("pati", "ence"), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }),
+			endings: finished, check: checkPost("patience", -1)},
 		{name: "Expect 100-continue", serve: hello, play: fetch("PUT", "/", text("patience"), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }),
 			endings: finished, check: checkPost("patience", 8)},
 		{name: "Expect 100-continue refused", serve: func(v *view, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
 			http.Error(w, "no", http.StatusExpectationFailed)
-		}, play: fetch("PUT", "/", text("patience"), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }), endings: finished,
+		}, play: fetch("PUT", "/", pieced("pati", "ence"), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }), endings: finished,
 			check: func(t *testing.T, f *httpcap.Fake, rs []*network.Request) {
 				if e := rs[0].BodyEnd; e == nil || e.Value.Bytes != 0 {
 					t.Errorf("the body that was not sent ended as %+v", e)
@@ -453,8 +473,7 @@ func failures() []scene {
 				}
 			}},
 		{name: "a body that fails to read", serve: func(v *view, w http.ResponseWriter, r *http.Request) {
-			_, err := io.ReadAll(r.Body)
-			v.add("server body fails: %t", err != nil)
+			io.Copy(io.Discard, r.Body)
 		}, play: fetch("POST", "/", func() io.Reader {
 			return io.MultiReader(strings.NewReader("some"), failingReader{})
 		}), endings: []network.Ending{network.Failed},

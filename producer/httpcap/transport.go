@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
+	"time"
 
 	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects"
@@ -71,9 +72,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // begin starts the record of a request and returns the request to send in its
 // place. The call is nil when the request is not captured.
 func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
+	opened := false
 	defer func() {
 		if recover() != nil {
 			t.lost()
+			if opened {
+				c.fail(brokenText, false)
+			}
 			c = nil
 		}
 	}()
@@ -90,8 +95,9 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 		stack = callers(buf[:0])
 	}
 	c.open(req, stack)
+	opened = true
 	traced = req.WithContext(httptrace.WithClientTrace(req.Context(), c.trace()))
-	if c.upload != nil {
+	if c.upload != nil && !c.upload.whole(req.Body) {
 		c.upload.attach(req, traced)
 	}
 	return c, traced
@@ -145,6 +151,10 @@ func (c *call) respond(resp *http.Response) io.ReadCloser {
 // isCanceled reports whether err means that the application gave up, as opposed
 // to a deadline that passed or a failure of the network.
 func (c *call) isCanceled(err error) bool {
+	if deadline, ok := c.ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		// http.Client's Timeout closes the cancel channel at the deadline, maybe a moment before the context ends.
+		return false
+	}
 	switch ctxErr := c.ctx.Err(); ctxErr {
 	case nil:
 		select {
