@@ -1,7 +1,6 @@
 package slogcap
 
 import (
-	"fmt"
 	"log/slog"
 
 	"github.com/natscope/natscope/subjects/value"
@@ -25,10 +24,7 @@ func appendAttr(fields []value.Field, a slog.Attr) []value.Field {
 }
 
 func appendNested(fields []value.Field, a slog.Attr, depth int) []value.Field {
-	v, ok := resolve(a.Value)
-	if !ok {
-		return append(fields, value.Field{Name: a.Key, Value: value.Value{Kind: value.Threw, Text: v.String()}})
-	}
+	v := a.Value.Resolve() // A LogValuer that panics becomes an error.
 	a.Value = v
 	if a.Equal(slog.Attr{}) {
 		return fields
@@ -53,14 +49,4 @@ func appendNested(fields []value.Field, a slog.Attr, depth int) []value.Field {
 		return fields
 	}
 	return append(fields, value.Field{Name: a.Key, Value: object(unique(inner))})
-}
-
-// resolve asks LogValuers for their values. A panic of theirs becomes its text and false.
-func resolve(v slog.Value) (out slog.Value, ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, ok = slog.StringValue(fmt.Sprint(r)), false
-		}
-	}()
-	return v.Resolve(), true
 }

@@ -117,7 +117,7 @@ func TestValues(t *testing.T) {
 		t.Error(got)
 	}
 	raw := string(m.Args[1])
-	for _, s := range []string{`"password":"redacted","a":1,"g":{`, `"a":3`, `"message":"no value"`, `"message":"no"`, `"sub":{"x":1,"y":"z","deep":{"k":true}}`, "2s"} {
+	for _, s := range []string{`"password":"redacted","a":1,"g":{`, `"a":3`, "LogValue panicked", `"message":"no"`, `"sub":{"x":1,"y":"z","deep":{"k":true}}`, "2s"} {
 		if !strings.Contains(raw, s) {
 			t.Errorf("%s is missing in %s", s, raw)
 		}
