@@ -46,7 +46,7 @@ func open(t *testing.T, o Options) *Shop {
 // shut closes a shop. Without NATS the goodbye cannot be delivered, which is no failure of the shop.
 func shut(t *testing.T, s *Shop) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	if err := s.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("close: %v", err)
