@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+	"github.com/synadia-io/orbit.go/natscontext"
+
+	"github.com/natscope/natscope/embedded"
+)
+
+// connectFlags say which NATS server a command works with, in the words of the nats command line.
+type connectFlags struct {
+	server, context, creds, nkey string
+	tlsCA, tlsCert, tlsKey       string
+	user, password               string
+}
+
+func (f *connectFlags) register(fl *pflag.FlagSet) {
+	fl.StringVarP(&f.server, "nats", "s", "", "URL of the NATS server (default: $NATS_URL, or nats://127.0.0.1:4222)")
+	fl.StringVar(&f.context, "context", "", "context of the nats command line to take server and credentials from")
+	fl.StringVar(&f.creds, "creds", "", "credentials file")
+	fl.StringVar(&f.nkey, "nkey", "", "NKey seed file")
+	fl.StringVar(&f.user, "user", "", "user name or token; the password comes from $NATS_PASSWORD")
+	fl.StringVar(&f.tlsCA, "tlsca", "", "file with the certificate authority of the server")
+	fl.StringVar(&f.tlsCert, "tlscert", "", "file with the client's TLS certificate")
+	fl.StringVar(&f.tlsKey, "tlskey", "", "file with the client's TLS key")
+}
+
+// check refuses flags that contradict each other.
+func (f *connectFlags) check() error {
+	switch {
+	case f.context != "" && (f.server != "" || f.creds != "" || f.nkey != "" || f.user != ""):
+		return errors.New("--context names server and credentials, so --nats, --creds, --nkey and --user do not go with it")
+	case f.creds != "" && f.nkey != "":
+		return errors.New("--creds and --nkey exclude each other")
+	case (f.tlsCert == "") != (f.tlsKey == ""):
+		return errors.New("--tlscert and --tlskey go together")
+	}
+	for _, file := range []string{f.creds, f.nkey, f.tlsCA, f.tlsCert, f.tlsKey} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// url is the server to connect to when no context names one.
+func (f *connectFlags) url() string {
+	if f.server != "" {
+		return f.server
+	}
+	if u := os.Getenv("NATS_URL"); u != "" {
+		return u
+	}
+	return nats.DefaultURL
+}
+
+// options turns the flags into options of a connection.
+func (f *connectFlags) options() ([]nats.Option, error) {
+	var opts []nats.Option
+	if f.creds != "" {
+		opts = append(opts, nats.UserCredentials(f.creds))
+	}
+	if f.nkey != "" {
+		o, err := nats.NkeyOptionFromSeed(f.nkey)
+		if err != nil {
+			return nil, fmt.Errorf("NKey seed file %s: %w", f.nkey, err)
+		}
+		opts = append(opts, o)
+	}
+	if f.user != "" {
+		if p := os.Getenv("NATS_PASSWORD"); p != "" {
+			opts = append(opts, nats.UserInfo(f.user, p))
+		} else {
+			opts = append(opts, nats.Token(f.user))
+		}
+	}
+	if f.tlsCA != "" {
+		opts = append(opts, nats.RootCAs(f.tlsCA))
+	}
+	if f.tlsCert != "" {
+		cert, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
+		if err != nil {
+			return nil, fmt.Errorf("TLS certificate: %w", err)
+		}
+		opts = append(opts, nats.Secure(&tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}))
+	}
+	return opts, nil
+}
+
+// connect opens a connection that also waits for a server that is not there
+// yet, and says what it waits for.
+func (f *connectFlags) connect(ctx context.Context, name string, log *slog.Logger) (*nats.Conn, error) {
+	own, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	opts := append(embedded.ConnOptions(name, log), nats.RetryOnFailedConnect(true), nats.Timeout(5*time.Second))
+	opts = append(opts, own...)
+	var conn *nats.Conn
+	if f.context != "" {
+		conn, _, err = natscontext.Connect(f.context, opts...)
+	} else {
+		conn, err = nats.Connect(f.url(), opts...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", err)
+	}
+	return conn, f.await(ctx, conn, log)
+}
+
+// await returns when the connection is there for the first time, or ctx ends.
+func (f *connectFlags) await(ctx context.Context, conn *nats.Conn, log *slog.Logger) error {
+	if conn.IsConnected() {
+		return nil
+	}
+	where := f.url()
+	if f.context != "" {
+		where = "the server of context " + f.context
+	}
+	log.Warn("NATS does not answer yet, waiting for it", "server", where)
+	up := conn.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	if conn.IsConnected() {
+		return nil
+	}
+	select {
+	case s := <-up:
+		if s == nats.CLOSED {
+			return fmt.Errorf("connect to NATS at %s: %w", where, conn.LastError())
+		}
+		return nil
+	case <-ctx.Done():
+		conn.Close()
+		return fmt.Errorf("stopped before NATS at %s answered", where)
+	}
+}

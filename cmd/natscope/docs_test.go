@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/natscope/natscope/subjects"
+)
+
+// TestConfigurationIsDocumented fails when a flag or a limit has no row in docs/configuration.md.
+func TestConfigurationIsDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(b)
+	newUp().Flags().VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(doc, "| `--"+f.Name+"`") {
+			t.Errorf("docs/configuration.md has no row for --%s", f.Name)
+		}
+	})
+	limits := reflect.TypeFor[subjects.Limits]()
+	for i := range limits.NumField() {
+		if name := limits.Field(i).Name; !strings.Contains(doc, "| `"+name+"` |") {
+			t.Errorf("docs/configuration.md has no row for the limit %s", name)
+		}
+	}
+}

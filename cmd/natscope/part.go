@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/natscope/natscope/embedded"
+	"github.com/natscope/natscope/subjects"
+)
+
+// partFlags are the flags of the commands that run one part of natscope against a NATS server elsewhere.
+type partFlags struct {
+	connectFlags
+	parts          embedded.Parts
+	space          string
+	port           uint16
+	hosts, origins []string
+	storage        storageFlags
+	verbose        bool
+	readyJSON      bool
+}
+
+func newStore() *cobra.Command {
+	f := &partFlags{parts: embedded.Parts{Store: true}}
+	c := f.command("store", "Run a store: fold records and keep the state of a space", `Creates the streams and the state bucket of a space if they are missing, folds all
+records, and keeps the state in the bucket. Any number of stores may run for one
+space: all of them fold, and each piece of state is written by exactly one.`)
+	f.storage.register(c.Flags())
+	return c
+}
+
+func newGateway() *cobra.Command {
+	f := &partFlags{parts: embedded.Parts{Gateway: true}}
+	c := f.command("gateway", "Run a gateway: show a space in DevTools", `Serves DevTools connections, and the list of targets at its root. Gateways keep
+nothing that matters: run as many as you like, and reconnect to any.`)
+	f.doors(c)
+	return c
+}
+
+func newIngest() *cobra.Command {
+	f := &partFlags{parts: embedded.Parts{Ingest: true}}
+	c := f.command("ingest", "Run an ingest: let browser pages in", `Serves the client script and admits the pages that load it. The token that pages need
+is taken from $NATSCOPE_TOKEN, or made anew.`)
+	f.doors(c)
+	return c
+}
+
+// command makes the command that all parts have in common.
+func (f *partFlags) command(use, short, long string) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return usageError(err)
+			}
+			return f.run(c.Context(), c.Name(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	f.register(fl)
+	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space to work on")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
+	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers")
+	return c
+}
+
+// doors adds the flags of parts that listen.
+func (f *partFlags) doors(c *cobra.Command) {
+	fl := c.Flags()
+	fl.Uint16Var(&f.port, "port", 9230, "port on 127.0.0.1; an occupied one advances, 0 takes any")
+	fl.StringArrayVar(&f.hosts, "allow-host", nil, "additional host name that requests may be addressed to (repeatable)")
+	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
+}
+
+func (f *partFlags) check() error {
+	if !subjects.IsToken(f.space) {
+		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
+	}
+	return errors.Join(f.connectFlags.check(), f.storage.check())
+}
+
+// run connects, starts the part, and stops when ctx ends.
+func (f *partFlags) run(ctx context.Context, name string, stdout, stderr io.Writer) (err error) {
+	log := newLog(stderr, f.verbose)
+	conn, err := f.connect(ctx, "natscope "+name, log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	i, err := embedded.Start(ctx, embedded.Options{
+		Space: subjects.Space(f.space), Conn: conn, Parts: f.parts, Storage: f.storage.storage(),
+		HTTPAddr: local(f.port), Hosts: f.hosts, Origins: f.origins,
+		Token: os.Getenv("NATSCOPE_TOKEN"), Version: version(), Logger: log,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped before the %s was ready: %w", name, err)
+		}
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		err = errors.Join(err, i.Close(stop))
+	}()
+	f.say(log, stdout, i)
+	<-ctx.Done()
+	log.Info("stopping")
+	return nil
+}
+
+// say tells people and programs that the part is ready, and where.
+func (f *partFlags) say(log *slog.Logger, stdout io.Writer, i *embedded.Instance) {
+	r := ready{NATS: i.NATS(), Space: i.Space()}
+	switch {
+	case f.parts.Gateway:
+		r.HTTP, r.DevTools = i.HTTP(), i.DevTools()
+		log.Info("the gateway is ready", "sources", r.HTTP, "devtools", r.DevTools)
+	case f.parts.Ingest:
+		r.HTTP, r.Client = i.HTTP(), i.ClientScript()
+		log.Info("the ingest is ready", "script", r.Client)
+	default:
+		log.Info("the store is ready", "space", r.Space, "nats", r.NATS)
+	}
+	if f.readyJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(r)
+	}
+}
+
+// newLog makes the log of a command.
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

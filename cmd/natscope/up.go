@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/natscope/natscope/embedded"
+	"github.com/natscope/natscope/examples/shop"
+	"github.com/natscope/natscope/subjects"
+)
+
+// stopWithin is how long everything may take to stop after a signal.
+const stopWithin = 5 * time.Second
+
+// upFlags are the flags of natscope up.
+type upFlags struct {
+	port, natsPort, demoPort uint16
+	data, nats, space        string
+	memory, demo, readyJSON  bool
+	verbose                  bool
+	hosts, origins           []string
+}
+
+func newUp() *cobra.Command {
+	var f upFlags
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run everything in one process: NATS, store, gateway and ingest",
+		Long: `Runs an embedded NATS server with JetStream, the store, the gateway and the ingest
+of browser pages in one process, and prints the link that opens DevTools.
+
+Programs become sources by connecting to the NATS address; pages by loading the
+client script. With --demo a small Go service and its page come along.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return usageError(err)
+			}
+			return f.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.Uint16Var(&f.port, "port", 9230, "port of the gateway on 127.0.0.1; an occupied one advances, 0 takes any")
+	fl.Uint16Var(&f.natsPort, "nats-port", 4222, "port of the embedded NATS server on 127.0.0.1; an occupied one advances, 0 takes any")
+	fl.StringVar(&f.data, "data", "", "directory for streams and state (default: keep everything in memory)")
+	fl.BoolVar(&f.memory, "memory", false, "keep everything in memory, which is the default without --data")
+	fl.StringVar(&f.nats, "nats", "", "URL of a NATS server with JetStream to use instead of the embedded one")
+	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space to serve")
+	fl.BoolVar(&f.demo, "demo", false, "add a demo: a Go service and its page")
+	fl.Uint16Var(&f.demoPort, "demo-port", 0, "port of the demo on 127.0.0.1, 0 takes any")
+	fl.StringArrayVar(&f.hosts, "allow-host", nil, "additional host name that requests may be addressed to (repeatable)")
+	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
+	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers, and nothing else there")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
+	return c
+}
+
+// check refuses flags that contradict each other.
+func (f *upFlags) check() error {
+	switch {
+	case f.memory && f.data != "":
+		return errors.New("--memory and --data exclude each other")
+	case f.nats != "" && (f.data != "" || f.memory):
+		return errors.New("--nats uses a server elsewhere, which decides about --data and --memory")
+	case !subjects.IsToken(f.space):
+		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
+	}
+	return nil
+}
+
+// ready is the line that --ready-json prints.
+type ready struct {
+	HTTP     string         `json:"http,omitempty"`
+	DevTools string         `json:"devtools,omitempty"`
+	NATS     string         `json:"nats"`
+	Space    subjects.Space `json:"space"`
+	// Client is the address of the script that makes a page a source.
+	Client string `json:"client,omitempty"`
+	// Demo is the address of the demo's page, if there is a demo.
+	Demo string `json:"demo,omitempty"`
+}
+
+// run starts everything, says where it is, and stops when ctx ends.
+func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	log := newLog(stderr, f.verbose)
+	i, err := embedded.Start(ctx, embedded.Options{
+		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats,
+		NATSAddr: local(f.natsPort), HTTPAddr: local(f.port),
+		Hosts: f.hosts, Origins: f.origins, Version: version(), Logger: log,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return errors.New("stopped before everything was ready")
+		}
+		return err
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		err = errors.Join(err, i.Close(stop))
+	}()
+	r := ready{HTTP: i.HTTP(), DevTools: i.DevTools(), NATS: i.NATS(), Space: i.Space(), Client: i.ClientScript()}
+	if f.demo {
+		s, err := shop.Start(ctx, shop.Options{NATS: i.NATS(), Space: i.Space(), Addr: local(f.demoPort), ClientScript: i.ClientScript(), Logger: log})
+		if err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+		defer func() {
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+			defer cancel()
+			err = errors.Join(err, s.Close(stop))
+		}()
+		r.Demo = s.URL()
+	}
+	if err := r.print(stdout, f.readyJSON); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	log.Info("stopping")
+	return nil
+}
+
+// print tells people or programs where everything is.
+func (r ready) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	}
+	_, err := fmt.Fprintf(w, `natscope is running: space %q
+
+  DevTools   %s
+             copy this link into Chrome's address bar
+  Sources    %s
+  NATS       %s
+  Page line  <script type="module" src="%s"></script>
+`, r.Space, r.DevTools, r.HTTP, r.NATS, r.Client)
+	if err == nil && r.Demo != "" {
+		_, err = fmt.Fprintf(w, "  Demo page  %s\n             open it in any browser, and it appears in DevTools\n", r.Demo)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(w, "\nStop with Ctrl+C.")
+	}
+	return err
+}
+
+func local(port uint16) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))) }
