@@ -1,32 +1,21 @@
 package tree
 
-// replace turns the tree into the one below root with as few changes as its
-// node ids allow. Nodes that keep id, kind and name keep their BackendNodeID;
-// all removals come first.
-func (s *State) replace(root *Node, take taker) ([]Change, error) {
-	if s.Root == nil || s.Detached || !s.keeps(root) || s.byID[root.ID] != s.Root {
-		e, err := s.build(root, take)
-		if err != nil {
-			return nil, err
-		}
-		var changes []Change
-		if old := s.Root; old != nil {
-			changes = append(changes, Change{Kind: Removed, Entry: old})
-			old.Walk(func(x *Entry) bool { delete(s.byBackend, x.Backend); return true })
-		}
-		s.byID = make(map[NodeID]*Entry)
-		s.link(nil, nil, e)
-		s.index(e)
-		return append(changes, Change{Kind: Inserted, Entry: e}), nil
-	}
+import "slices"
 
-	// New entries are built before anything changes, since ids may run out.
-	d := differ{s: s, kept: make(map[*Entry]bool), built: make(map[NodeID]*Entry)}
-	d.keep(root)
-	if err := d.buildNew(root, take); err != nil {
+// replace turns the tree into the one below root, whose nodes are given by id,
+// with as few changes as their ids allow. Nodes that keep id, kind and name
+// keep their BackendNodeID. Nothing changes when it fails.
+func (s *State) replace(root *Node, nodes map[NodeID]*Node, take taker) ([]Change, error) {
+	d := differ{s: s, nodes: nodes, take: take}
+	if s.Root == nil || s.Detached || !s.keeps(root) || s.byID[root.ID] != s.Root {
+		return d.all(root)
+	}
+	d.findDead(root)
+	d.built = make(map[NodeID]*Entry)
+	if err := d.build(root); err != nil {
 		return nil, err
 	}
-	d.removeGone(s.Root)
+	d.remove(s.Root)
 	d.arrange(root, s.Root)
 	return d.changes, nil
 }
@@ -37,138 +26,205 @@ func (s *State) keeps(n *Node) bool {
 	return e != nil && e.Name == n.Name && e.Kind == n.Kind
 }
 
+// differ compares the tree with a new one. An entry lives on if the new tree
+// continues it and all entries above it, before and after, live on too; every
+// other one is dead. Dead entries leave with the removal of a subtree. Nodes
+// that continue a dead entry come back in the insertion of a subtree, with its
+// BackendNodeID but as an entry of their own, since a reader must be able to
+// look at both subtrees. So a moved entry never meets a subtree that comes or goes.
 type differ struct {
-	s       *State
-	kept    map[*Entry]bool
+	s     *State
+	nodes map[NodeID]*Node
+	take  taker
+	dead  map[*Entry]bool
+	// built holds the tops of the subtrees to insert.
 	built   map[NodeID]*Entry
 	changes []Change
 }
 
-func (d *differ) keep(n *Node) {
-	if d.s.keeps(n) {
-		d.kept[d.s.byID[n.ID]] = true
+// all replaces the whole tree.
+func (d *differ) all(root *Node) ([]Change, error) {
+	s := d.s
+	e, err := build(root, d.backend)
+	if err != nil {
+		return nil, err
 	}
-	for i := range n.Children {
-		d.keep(&n.Children[i])
+	if s.Root != nil {
+		d.changes = append(d.changes, Change{Kind: Removed, Entry: s.Root})
+	}
+	s.byID, s.byBackend = make(map[NodeID]*Entry, len(d.nodes)), make(map[BackendNodeID]*Entry, len(d.nodes))
+	s.Root = e
+	s.index(e)
+	return append(d.changes, Change{Kind: Inserted, Entry: e}), nil
+}
+
+// backend returns the BackendNodeID of a node of an inserted subtree.
+func (d *differ) backend(id NodeID) (BackendNodeID, error) {
+	if !d.s.Detached && d.s.keeps(d.nodes[id]) {
+		return d.s.byID[id].Backend, nil
+	}
+	return d.take(id)
+}
+
+// findDead finds the entries that do not live on.
+func (d *differ) findDead(root *Node) {
+	d.dead = make(map[*Entry]bool)
+	var todo []*Entry
+	kill := func(e *Entry) {
+		if e != nil && !d.dead[e] {
+			d.dead[e] = true
+			todo = append(todo, e)
+		}
+	}
+	// killBelow kills what the new tree has below a node.
+	killBelow := func(n *Node) {
+		for i := range n.Children {
+			kill(d.s.byID[n.Children[i].ID])
+		}
+	}
+	d.s.Root.Walk(func(e *Entry) bool {
+		if n := d.nodes[e.ID]; n == nil || !d.s.keeps(n) {
+			kill(e)
+		}
+		return true
+	})
+	for _, n := range d.nodes {
+		if !d.s.keeps(n) {
+			killBelow(n)
+		}
+	}
+	for len(todo) > 0 {
+		e := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, c := range e.Children {
+			kill(c)
+		}
+		if n := d.nodes[e.ID]; n != nil {
+			killBelow(n)
+		}
 	}
 }
 
-// buildNew makes an entry for each node that does not continue one, without children.
-func (d *differ) buildNew(n *Node, take taker) error {
-	if !d.s.keeps(n) {
-		backend, err := take(n.ID)
-		if err != nil {
-			return err
-		}
-		e := &Entry{Node: *n, Backend: backend}
-		e.Node.Children = nil
-		d.built[n.ID] = e
-	}
-	for i := range n.Children {
-		if err := d.buildNew(&n.Children[i], take); err != nil {
-			return err
-		}
+// lives returns the entry that a node continues, nil if it is part of a subtree to insert.
+func (d *differ) lives(n *Node) *Entry {
+	if e := d.s.byID[n.ID]; e != nil && !d.dead[e] {
+		return e
 	}
 	return nil
 }
 
-// removeGone removes every subtree whose top is not kept. Kept nodes below
-// such a top are lifted out and built anew, since a removed subtree leaves as a whole.
-func (d *differ) removeGone(e *Entry) {
-	for i := len(e.Children) - 1; i >= 0; i-- {
-		c := e.Children[i]
-		if d.kept[c] {
-			d.removeGone(c)
+// build makes the subtrees to insert.
+func (d *differ) build(n *Node) error {
+	for i := range n.Children {
+		c := &n.Children[i]
+		if d.lives(c) != nil {
+			if err := d.build(c); err != nil {
+				return err
+			}
 			continue
 		}
-		d.rescue(c, e)
+		e, err := build(c, d.backend)
+		if err != nil {
+			return err
+		}
+		d.built[c.ID] = e
+	}
+	return nil
+}
+
+// remove takes dead subtrees out from below an entry that lives on. The
+// children lists stay as they are: arrange replaces them.
+func (d *differ) remove(e *Entry) {
+	for _, c := range slices.Backward(e.Children) {
+		if !d.dead[c] {
+			d.remove(c)
+			continue
+		}
 		d.changes = append(d.changes, Change{Kind: Removed, Entry: c, Parent: e})
-		d.s.unlink(c)
 		d.s.forget(c)
+		c.Parent = nil
 	}
 }
 
-// rescue moves the kept nodes below a subtree that goes to its parent's end,
-// from where arrange takes them to their new place.
-func (d *differ) rescue(gone, to *Entry) {
-	for i := len(gone.Children) - 1; i >= 0; i-- {
-		c := gone.Children[i]
-		if !d.kept[c] {
-			d.rescue(c, to)
-			continue
-		}
-		var last *Entry
-		if n := len(to.Children); n > 0 {
-			last = to.Children[n-1]
-		}
-		d.changes = append(d.changes, Change{Kind: Moved, Entry: c, Parent: gone, Previous: last})
-		d.s.unlink(c)
-		d.s.link(to, last, c)
-		d.removeGone(c)
-	}
-}
-
-// arrange brings the children of e into the order of n, moving and inserting as needed.
+// arrange gives e the content and the children of n, and so on below it. Where
+// it comes, everything above e is as it will be.
 func (d *differ) arrange(n *Node, e *Entry) {
 	if c := update(e, n); c.Kind != 0 {
 		d.changes = append(d.changes, c)
 	}
+	children := make([]*Entry, len(n.Children))
+	same := len(children) == len(e.Children)
+	for i := range n.Children {
+		c := d.built[n.Children[i].ID]
+		if c == nil {
+			c = d.s.byID[n.Children[i].ID]
+		}
+		children[i] = c
+		same = same && e.Children[i] == c
+	}
+	if !same {
+		d.place(e, children)
+	}
+	for i := range n.Children {
+		if d.built[n.Children[i].ID] == nil {
+			d.arrange(&n.Children[i], children[i])
+		}
+	}
+}
+
+// place gives e its children, and tells which of them are new and which moved.
+func (d *differ) place(e *Entry, children []*Entry) {
+	stays := staying(e, children)
 	var previous *Entry
-	at := 0
-	for i := range n.Children {
-		want := &n.Children[i]
-		child := d.built[want.ID]
-		if child != nil {
-			d.insertNew(want, child, e, previous)
+	for i, c := range children {
+		switch {
+		case d.built[c.ID] == c:
+			d.changes = append(d.changes, Change{Kind: Inserted, Entry: c, Parent: e, Previous: previous})
+			d.s.index(c)
+		case !stays[i]:
+			d.changes = append(d.changes, Change{Kind: Moved, Entry: c, Parent: c.Parent, Previous: previous})
+		}
+		c.Parent = e
+		previous = c
+	}
+	e.Children = children
+}
+
+// staying says which of the future children of e need no move: the longest run
+// of those that are its children already and stand in the same order.
+func staying(e *Entry, children []*Entry) []bool {
+	stays := make([]bool, len(children))
+	at := make(map[*Entry]int, len(e.Children))
+	for i, c := range e.Children {
+		if c.Parent == e {
+			at[c] = i
+		}
+	}
+	// tails[k] is the index of the last child of the best run of length k+1,
+	// before[i] that of the child before child i in its run.
+	tails := make([]int, 0, len(children))
+	before := make([]int, len(children))
+	for i, c := range children {
+		place, ok := at[c]
+		if !ok {
+			continue
+		}
+		k, _ := slices.BinarySearchFunc(tails, place, func(t, place int) int { return at[children[t]] - place })
+		before[i] = -1
+		if k > 0 {
+			before[i] = tails[k-1]
+		}
+		if k == len(tails) {
+			tails = append(tails, i)
 		} else {
-			child = d.s.byID[want.ID]
-			if at >= len(e.Children) || e.Children[at] != child {
-				d.changes = append(d.changes, Change{Kind: Moved, Entry: child, Parent: child.Parent, Previous: previous})
-				d.s.unlink(child)
-				d.s.link(e, previous, child)
-			}
-			d.arrange(want, child)
-		}
-		previous = child
-		at++
-	}
-}
-
-// insertNew links a new entry with all new entries below it as one insert;
-// kept nodes below it follow as moves.
-func (d *differ) insertNew(n *Node, e, parent, previous *Entry) {
-	d.attachNew(n, e)
-	d.s.link(parent, previous, e)
-	d.s.index(e)
-	d.changes = append(d.changes, Change{Kind: Inserted, Entry: e, Parent: parent, Previous: previous})
-	d.arrangeBelow(n, e)
-}
-
-func (d *differ) attachNew(n *Node, e *Entry) {
-	for i := range n.Children {
-		if c := d.built[n.Children[i].ID]; c != nil {
-			c.Parent = e
-			e.Children = append(e.Children, c)
-			d.attachNew(&n.Children[i], c)
+			tails[k] = i
 		}
 	}
-}
-
-// arrangeBelow moves kept nodes to their places below entries that were just inserted.
-func (d *differ) arrangeBelow(n *Node, e *Entry) {
-	var previous *Entry
-	for i := range n.Children {
-		want := &n.Children[i]
-		child := d.built[want.ID]
-		if child != nil {
-			d.arrangeBelow(want, child)
-		} else {
-			child = d.s.byID[want.ID]
-			d.changes = append(d.changes, Change{Kind: Moved, Entry: child, Parent: child.Parent, Previous: previous})
-			d.s.unlink(child)
-			d.s.link(e, previous, child)
-			d.arrange(want, child)
-		}
-		previous = child
+	if len(tails) == 0 {
+		return stays
 	}
+	for i := tails[len(tails)-1]; i >= 0; i = before[i] {
+		stays[i] = true
+	}
+	return stays
 }

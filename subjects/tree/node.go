@@ -55,7 +55,9 @@ const (
 
 // Attr is one attribute of a node: a name and a readable value.
 type Attr struct {
-	Name  string
+	// Name is the attribute's name, which is not empty.
+	Name string
+	// Value is the readable value, any text.
 	Value string
 }
 
@@ -131,7 +133,8 @@ type Nodes struct {
 type PlacedNode struct {
 	// Parent is 0 for the root.
 	Parent NodeID `json:"parent,omitempty"`
-	Node   Node   `json:"node"`
+	// Node is the node, whose own children are ignored.
+	Node Node `json:"node"`
 }
 
 // Commit puts a snapshot of many records in force.
@@ -174,16 +177,34 @@ type Ops struct {
 	Revision uint64 `json:"revision"`
 	// Commit numbers the flush, from 1.
 	Commit uint64 `json:"commit,omitempty"`
-	// Ops holds the changes in order: all removes before inserts.
+	// Ops holds the changes in order, each applied to what those before it made.
+	// Producers send removes first and mention no node twice: readers follow other
+	// orders too, at the cost of comparing the whole tree.
 	Ops []Op `json:"ops"`
 	// Truncated says that limits cut trailing branches.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// Limits bounds a tree. Zero fields mean no limit.
+// Limits bounds a tree. Zero fields mean no limit, save that no tree is deeper than 10 000 levels.
 type Limits struct {
 	// Nodes is the most nodes of a tree.
 	Nodes int
+	// CordisNodes is the most nodes of a tree of the cordis profile, where it is less than Nodes.
+	CordisNodes int
 	// Depth is the most levels of a tree; the root is level 1.
 	Depth int
+}
+
+// maxDepth bounds every tree, since some functions call themselves for each level.
+const maxDepth = 10000
+
+// of returns the limits that apply to a tree of the given profile.
+func (l Limits) of(p Profile) Limits {
+	if p == ProfileCordis && l.CordisNodes > 0 && (l.Nodes <= 0 || l.CordisNodes < l.Nodes) {
+		l.Nodes = l.CordisNodes
+	}
+	if l.Depth <= 0 || l.Depth > maxDepth {
+		l.Depth = maxDepth
+	}
+	return l
 }

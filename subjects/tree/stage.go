@@ -5,40 +5,56 @@ import (
 	"fmt"
 )
 
+// staged is a snapshot of many records on its way.
+type staged struct {
+	head  Snapshot
+	nodes []PlacedNode
+	// ids holds the BackendNodeID of each node, should it turn out to be new:
+	// it belongs to the message that brought the node, since the commit's own
+	// message has not enough of them.
+	ids map[NodeID]BackendNodeID
+}
+
+// Staging reports whether a snapshot of many records is on its way. Its nodes
+// are in no storage yet, so a state must not be saved until it is done.
+func (s *State) Staging() bool { return s.staged != nil }
+
 // begin opens a snapshot of many records and abandons one that was open.
 func (s *State) begin(data json.RawMessage) error {
 	var head Snapshot
 	if err := decode(TopicBegin, data, &head); err != nil {
 		return err
 	}
-	if head.Version != SchemaVersion {
-		return fmt.Errorf("%w: begin: version %d, this reader has version %d", ErrPayload, head.Version, SchemaVersion)
+	if err := checkHead(TopicBegin, head); err != nil {
+		return err
 	}
 	s.staged = &staged{head: head, ids: make(map[NodeID]BackendNodeID)}
 	return nil
 }
 
-// stage adds nodes to the open snapshot.
+// stage adds nodes to the open snapshot, which is abandoned when they do not fit.
 func (s *State) stage(data json.RawMessage, ids *IDs, limits Limits) error {
 	var part Nodes
 	if err := decode(TopicNodes, data, &part); err != nil {
 		return err
 	}
-	if s.staged == nil || s.staged.head.Revision != part.Revision {
+	st := s.staged
+	if st == nil || st.head.Revision != part.Revision {
 		return fmt.Errorf("%w: nodes of revision %d without their begin", ErrRevision, part.Revision)
 	}
-	if limits.Nodes > 0 && len(s.staged.nodes)+len(part.Nodes) > limits.Nodes {
-		s.staged = nil
+	s.staged = nil
+	if limits = limits.of(st.head.Profile); limits.Nodes > 0 && len(st.nodes)+len(part.Nodes) > limits.Nodes {
 		return fmt.Errorf("nodes: %w: more than %d nodes", ErrLimit, limits.Nodes)
 	}
-	for _, n := range part.Nodes {
+	for i := range part.Nodes {
 		id, err := ids.Take()
 		if err != nil {
-			return err
+			return fmt.Errorf("nodes: %w", err)
 		}
-		s.staged.ids[n.Node.ID] = id
+		st.ids[part.Nodes[i].Node.ID] = id
 	}
-	s.staged.nodes = append(s.staged.nodes, part.Nodes...)
+	st.nodes = append(st.nodes, part.Nodes...)
+	s.staged = st
 	return nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// idBits is how many BackendNodeIDs one message of the stream may take: a
-// frame of 1 MiB cannot carry more nodes.
+// idBits says how many BackendNodeIDs one message of the stream may take: more
+// than a frame of the default size can carry nodes.
 const idBits = 15
 
 // IDs hands out the BackendNodeIDs that belong to one message of the record
@@ -136,25 +136,36 @@ func (s *State) init() {
 	}
 }
 
-// insert links e behind after (nil: first) under parent (nil: as root).
+// link puts e behind after (nil: first) under parent (nil: as root).
 func (s *State) link(parent, after, e *Entry) {
 	if parent == nil {
 		s.Root, e.Parent = e, nil
 		return
 	}
-	e.Parent = parent
-	parent.Children = slices.Insert(parent.Children, indexOf(parent, after)+1, e)
+	linkAt(parent, indexOf(parent, after)+1, e)
 }
 
-// unlink takes e out of its parent and leaves everything below it alone.
-func (s *State) unlink(e *Entry) {
-	if e.Parent == nil {
-		s.Root = nil
-		return
-	}
+// linkAt makes e the child of parent at a place.
+func linkAt(parent *Entry, at int, e *Entry) {
+	e.Parent = parent
+	parent.Children = slices.Insert(parent.Children, at, e)
+}
+
+// unlink takes e, which is not the root, out of its parent, leaves everything
+// below it alone, and returns the place where it was.
+func unlink(e *Entry) int {
 	i := indexOf(e.Parent, e)
 	e.Parent.Children = slices.Delete(e.Parent.Children, i, i+1)
 	e.Parent = nil
+	return i
+}
+
+// index adds e and everything below it to the indexes.
+func (s *State) index(e *Entry) {
+	e.Walk(func(x *Entry) bool {
+		s.byID[x.ID], s.byBackend[x.Backend] = x, x
+		return true
+	})
 }
 
 // forget drops e and everything below it from the indexes.
@@ -166,15 +177,18 @@ func (s *State) forget(e *Entry) {
 	})
 }
 
-// indexOf returns the place of e among the children of p; -1 for nil. Changes
-// come at the end of long lists more often than at their start, so it looks from behind.
+// indexOf returns the place of e among the children of p; -1 for nil. Most
+// changes come at the ends of long lists, so it looks from both.
 func indexOf(p, e *Entry) int {
 	if e == nil {
 		return -1
 	}
-	for i := len(p.Children) - 1; i >= 0; i-- {
+	for i, j := 0, len(p.Children)-1; i <= j; i, j = i+1, j-1 {
 		if p.Children[i] == e {
 			return i
+		}
+		if p.Children[j] == e {
+			return j
 		}
 	}
 	return -1
