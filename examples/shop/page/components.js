@@ -51,7 +51,8 @@ export class Component {
  */
 export function connect(done) {
   const ready = () => {
-    if (natscope || !globalThis.natscope) return;
+    // An element with the id natscope would be found under that name too.
+    if (natscope || typeof globalThis.natscope?.component !== "function") return;
     natscope = globalThis.natscope;
     for (const c of living) c.show();
     done();

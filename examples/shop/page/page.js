@@ -170,7 +170,7 @@ class App extends Component {
 }
 
 const app = new App();
-connect(() => { $("natscope").textContent = "natscope is connected: look at this page in DevTools."; });
+connect(() => { $("watched").textContent = "natscope is connected: look at this page in DevTools."; });
 
 /**
  * Makes a button run something whose failure is shown.
