@@ -151,29 +151,6 @@ func (s *Shop) fail(w http.ResponseWriter, _ *http.Request) {
 // errProvider is the cause that the failing endpoint reports.
 var errProvider = errors.New("payment provider is down for maintenance")
 
-// stream sends a price change as a server-sent event, once in two intervals, until the client leaves.
-func (s *Shop) stream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	rc := http.NewResponseController(w)
-	for id := 1; ; id++ {
-		data, err := json.Marshal(s.stock.reprice(id - 1))
-		if err != nil {
-			s.log.Error("price not sent", "err", err)
-			return
-		}
-		if _, err := fmt.Fprintf(w, "id: %d\nevent: price\ndata: %s\n\n", id, data); err != nil {
-			return // the client left
-		}
-		if err := rc.Flush(); err != nil {
-			return
-		}
-		if !pause(r.Context(), 2*s.opts.Interval) {
-			return
-		}
-	}
-}
-
 // answer sends v as JSON.
 func (s *Shop) answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -53,6 +53,7 @@ type Shop struct {
 	idle     func() // closes the client's idle connections
 
 	stock  *inventory
+	board  *priceBoard
 	packer *packingRoom
 	server *http.Server
 	url    string
@@ -98,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	s.idle = transport.CloseIdleConnections
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.view = newView(s.tree, s.url)
-	s.stock = newInventory(s.view)
+	s.stock, s.board = newInventory(s.view), newPriceBoard()
 	s.packer = newPackingRoom(s.view, o.Interval)
 	s.serve(listener)
 	s.work()

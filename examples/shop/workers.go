@@ -33,13 +33,14 @@ const closedPort = "http://127.0.0.1:1/api/rates"
 // work starts the workers and the packing room.
 func (s *Shop) work() {
 	workers := []worker{
-		{name: "prices", every: 2, job: s.readPrices},
+		{name: "pricing", every: 2, job: s.changePrice},
+		{name: "comparison", every: 2, job: s.readPrices},
 		{name: "checkout", every: 3, job: s.placeOrder},
 		{name: "delivery", every: 5, job: s.takeDelivery},
 		{name: "payments", every: 7, job: s.chargeCard},
 		{name: "reports", every: 8, job: s.readReport},
 		{name: "rates", every: 11, job: s.readRates},
-		{name: "ticker", every: 1, job: s.followPrices, forever: true},
+		{name: "subscriber", every: 1, job: s.followPrices, forever: true},
 	}
 	for _, w := range workers {
 		node := s.view.workers.Add("worker", treecap.Attr("name", w.name), treecap.Attr("state", "idle"), treecap.Attr("jobs", 0))

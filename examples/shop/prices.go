@@ -1,0 +1,110 @@
+package shop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// maxUnread is how many price changes wait for a listener; one that is slower misses some.
+const maxUnread = 8
+
+// priceBoard tells price changes to everyone who listens.
+type priceBoard struct {
+	mu        sync.Mutex // guards listeners
+	listeners map[chan Product]struct{}
+}
+
+func newPriceBoard() *priceBoard {
+	return &priceBoard{listeners: make(map[chan Product]struct{})}
+}
+
+// listen returns the changes from now on, until stop is called.
+func (b *priceBoard) listen() (changes <-chan Product, stop func()) {
+	c := make(chan Product, maxUnread)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listeners[c] = struct{}{}
+	return c, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.listeners, c)
+	}
+}
+
+// tell tells a change and never waits.
+func (b *priceBoard) tell(p Product) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for c := range b.listeners {
+		select {
+		case c <- p:
+		default:
+		}
+	}
+}
+
+// changePrice is the job of the worker that sets prices.
+func (s *Shop) changePrice(_ context.Context, n int) error {
+	s.board.tell(s.stock.reprice(n - 1))
+	return nil
+}
+
+// stream sends every price change as a server-sent event, until the client leaves or the shop closes.
+func (s *Shop) stream(w http.ResponseWriter, r *http.Request) {
+	changes, stop := s.board.listen()
+	defer stop()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	rc := http.NewResponseController(w)
+	for id := 1; rc.Flush() == nil; id++ {
+		select {
+		case <-r.Context().Done():
+			return
+		case p := <-changes:
+			data, err := json.Marshal(p)
+			if err != nil {
+				s.log.Error("price not sent", "err", err)
+				return
+			}
+			if _, err := fmt.Fprintf(w, "id: %d\nevent: price\ndata: %s\n\n", id, data); err != nil {
+				return // the client left
+			}
+		}
+	}
+}
+
+// followPrices reads the event stream for as long as it lasts.
+func (s *Shop) followPrices(ctx context.Context, _ int) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/api/stream", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("follow prices: %w", err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var p Product
+		if err := json.Unmarshal([]byte(data), &p); err != nil {
+			return fmt.Errorf("follow prices: %w", err)
+		}
+		s.log.Debug("price changed", "sku", p.SKU, "price", euros(p.Cents))
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("follow prices: %w", err)
+	}
+	return errors.New("follow prices: the stream ended")
+}
