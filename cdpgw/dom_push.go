@@ -36,21 +36,22 @@ type pushed struct {
 
 // domNode is a node as the protocol describes it.
 type domNode struct {
-	NodeID            NodeID             `json:"nodeId"`
-	ParentID          NodeID             `json:"parentId,omitempty"`
-	BackendNodeID     tree.BackendNodeID `json:"backendNodeId"`
-	NodeType          int                `json:"nodeType"`
-	NodeName          string             `json:"nodeName"`
-	LocalName         string             `json:"localName"`
-	NodeValue         string             `json:"nodeValue"`
-	ChildNodeCount    *int               `json:"childNodeCount,omitempty"`
-	Children          []*domNode         `json:"children,omitempty"`
-	Attributes        []string           `json:"attributes,omitempty"`
-	DocumentURL       string             `json:"documentURL,omitempty"`
-	BaseURL           string             `json:"baseURL,omitempty"`
-	XMLVersion        *string            `json:"xmlVersion,omitempty"`
-	FrameID           FrameID            `json:"frameId,omitempty"`
-	CompatibilityMode string             `json:"compatibilityMode,omitempty"`
+	NodeID         NodeID             `json:"nodeId"`
+	ParentID       NodeID             `json:"parentId,omitempty"`
+	BackendNodeID  tree.BackendNodeID `json:"backendNodeId"`
+	NodeType       int                `json:"nodeType"`
+	NodeName       string             `json:"nodeName"`
+	LocalName      string             `json:"localName"`
+	NodeValue      string             `json:"nodeValue"`
+	ChildNodeCount *int               `json:"childNodeCount,omitempty"`
+	// Children is empty, and not nil, where the client now knows that there are none.
+	Children          []*domNode `json:"children,omitzero"`
+	Attributes        []string   `json:"attributes,omitempty"`
+	DocumentURL       string     `json:"documentURL,omitempty"`
+	BaseURL           string     `json:"baseURL,omitempty"`
+	XMLVersion        *string    `json:"xmlVersion,omitempty"`
+	FrameID           FrameID    `json:"frameId,omitempty"`
+	CompatibilityMode string     `json:"compatibilityMode,omitempty"`
 }
 
 type setChildNodesEvent struct {

@@ -83,7 +83,7 @@ func matcher(query string) func(*session, node) bool {
 	}
 	tag, start := strings.CutPrefix(q, "<")
 	tag, end := strings.CutSuffix(tag, ">")
-	tag, closing := strings.CutPrefix(tag, "/")
+	tag = strings.TrimPrefix(tag, "/")
 	return func(s *session, n node) bool {
 		if n.nodeType() == documentNode {
 			return false
@@ -97,7 +97,7 @@ func matcher(query string) func(*session, node) bool {
 				return true
 			}
 		}
-		if strings.Contains(name, q) || closing && name == tag {
+		if strings.Contains(name, q) {
 			return true
 		}
 		for a := s.attributes(n); len(a) > 1; a = a[2:] {

@@ -131,7 +131,7 @@ func (s *session) removeGone(p *pushed) {
 	}
 	want := s.children(n)
 	start, end := commonEnds(p.children, want)
-	if start == len(p.children) || end == 0 && start == len(want) && len(p.children) == len(want) {
+	if start+end == len(p.children) {
 		return
 	}
 	place := make(map[tree.BackendNodeID]int)
@@ -185,13 +185,13 @@ func (s *session) insertNew(p *pushed) {
 }
 
 // updateCount tells how many children a node has whose children the client does
-// not know. A text that becomes the only child is told at once, as it is for new nodes.
+// not know. A text that becomes the first child is told at once, as it is for new nodes.
 func (s *session) updateCount(p *pushed, n node) {
 	c := s.count(n)
 	if c == p.count {
 		return
 	}
-	if onlyText(n) {
+	if onlyText(n) && p.count == 0 {
 		s.event("DOM.setChildNodes", setChildNodesEvent{ParentID: p.id, Nodes: s.pushInto(p, n, 0)})
 	}
 	p.count = c

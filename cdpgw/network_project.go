@@ -61,7 +61,7 @@ type responseInfo struct {
 	Headers           headers         `json:"headers"`
 	MimeType          string          `json:"mimeType"`
 	Charset           string          `json:"charset"`
-	RequestHeaders    headers         `json:"requestHeaders,omitempty"`
+	RequestHeaders    headers         `json:"requestHeaders"`
 	ConnectionReused  bool            `json:"connectionReused"`
 	ConnectionID      float64         `json:"connectionId"`
 	RemoteIPAddress   string          `json:"remoteIPAddress,omitempty"`
@@ -235,8 +235,9 @@ func responseOf(r *network.Request) responseInfo {
 		MimeType: v.MIMEType, Charset: v.Charset, ConnectionReused: v.Reused, RemoteIPAddress: v.RemoteIP, RemotePort: v.RemotePort,
 		Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(or(v.URL, r.Start.Value.URL)),
 	}
-	if len(v.RequestHeaders) > 0 {
-		out.RequestHeaders = headersOf(v.RequestHeaders)
+	// Without them DevTools warns of provisional headers.
+	if out.RequestHeaders = headersOf(v.RequestHeaders); len(v.RequestHeaders) == 0 {
+		out.RequestHeaders = headersOf(r.Start.Value.Headers)
 	}
 	return out
 }
