@@ -2,10 +2,15 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/natscope/natscope/store/internal/bucket"
+	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -17,27 +22,80 @@ type Options struct {
 	Space subjects.Space
 	// Storage says where and how the streams are kept.
 	Storage subjects.Storage
-	// Limits bounds what is kept; zero fields mean the defaults.
+	// Limits bounds what is kept; zero fields mean the defaults. All stores and
+	// gateways of a space should have the same ones.
 	Limits subjects.Limits
 	// Logger takes what an operator should know; nil means silence.
 	Logger *slog.Logger
 }
 
-// Store keeps the state of a space.
-type Store struct{}
+// Store keeps the state of a space. It is safe for concurrent use.
+type Store struct {
+	replica *replica.Replica
+	keeper  *keeper
+	writer  *writer
+	control *control
 
-// EnsureStreams creates or updates the streams of a space.
-func EnsureStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
-	for _, c := range []jetstream.StreamConfig{subjects.RecordStream(space, s), subjects.BodyStream(space, s), subjects.AuditStream(space, s), subjects.StateStream(space, s)} {
-		if _, err := js.CreateOrUpdateStream(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+	unwatch func()
+	cancel  context.CancelFunc
+	ended   sync.WaitGroup
+	closing sync.Once
+	err     error
 }
 
-// Start ensures the streams and begins to keep the state.
-func Start(ctx context.Context, o Options) (*Store, error) { return &Store{}, nil }
+// Start creates the streams where they are missing and begins to keep the
+// state. It returns when the store has read everything that is in the record
+// stream. ctx only bounds the start.
+func Start(ctx context.Context, o Options) (*Store, error) {
+	if o.Conn == nil {
+		return nil, errors.New("store: Options.Conn is nil; pass the NATS connection to use")
+	}
+	if o.Space == "" {
+		o.Space = subjects.DefaultSpace
+	}
+	if !subjects.IsToken(string(o.Space)) {
+		return nil, fmt.Errorf("store: space %.80q: %w", o.Space, subjects.ErrToken)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Limits = o.Limits.WithDefaults()
+	js, err := jetstream.New(o.Conn)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := awaitStreams(ctx, js, o.Space, o.Storage); err != nil {
+		return nil, err
+	}
+	r, err := replica.Open(ctx, replica.Options{Conn: o.Conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	run, cancel := context.WithCancel(context.Background())
+	s := &Store{replica: r, cancel: cancel}
+	log := o.Logger.With("space", string(o.Space))
+	s.control = newControl(o, r, log)
+	s.keeper = newKeeper(o.Limits, s.control)
+	s.writer = newWriter(o, js, bucket.New(js, o.Space), r, s.keeper, log)
+	s.unwatch = r.Watch(s.keeper.begin, s.keeper)
+	s.ended.Go(func() { s.writer.run(run) })
+	s.ended.Go(func() { s.control.run(run) })
+	return s, nil
+}
 
-// Close saves what is dirty and ends the store. It is idempotent.
-func (s *Store) Close(ctx context.Context) error { return nil }
+// Replica returns the fold that the store keeps. It ends with the store.
+func (s *Store) Replica() *replica.Replica { return s.replica }
+
+// Close saves what is dirty, as far as ctx allows, and ends the store. It is idempotent.
+func (s *Store) Close(ctx context.Context) error {
+	s.closing.Do(func() {
+		s.cancel()
+		s.ended.Wait()
+		if ctx.Err() == nil {
+			s.err = s.writer.flush(ctx)
+		}
+		s.unwatch()
+		_ = s.replica.Close() // It never fails.
+	})
+	return s.err
+}

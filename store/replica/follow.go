@@ -139,7 +139,9 @@ func (r *Replica) adopt(info *jetstream.StreamInfo) {
 		r.log.Warn("the record stream is a new one; its state starts over", "stream", info.Config.Name)
 		r.reset()
 	}
+	r.mu.Lock()
 	r.stream = info.Created
+	r.mu.Unlock()
 }
 
 // reset empties the state.

@@ -53,12 +53,13 @@ type Replica struct {
 	ended  sync.WaitGroup
 	beats  *nats.Subscription
 
-	// loaded and stream belong to the goroutine follow.
+	// loaded belongs to the goroutine follow.
 	loaded bool
-	stream time.Time
 
 	// mu guards everything below, and everything that space leads to.
-	mu       sync.RWMutex
+	mu sync.RWMutex
+	// stream is when the stream was created; only follow writes it.
+	stream   time.Time
 	space    *fold.Space
 	lives    map[subjects.SourceID]presence
 	watchers []*Watcher

@@ -1,6 +1,9 @@
 package replica
 
-import "github.com/natscope/natscope/subjects"
+import (
+	"github.com/natscope/natscope/store/state"
+	"github.com/natscope/natscope/subjects"
+)
 
 // counters counts what a replica saw.
 type counters struct {
@@ -74,4 +77,11 @@ func (r *Replica) setWaiting(text string) {
 	if news && text != "" {
 		r.log.Warn("the replica waits", "for", text)
 	}
+}
+
+// Stream names the record stream that is followed.
+func (r *Replica) Stream() state.Stream {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.identity()
 }

@@ -34,6 +34,15 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
+// StartWithout runs a server without JetStream until the test ends.
+func StartWithout(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, opt: server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true}}
+	s.Up()
+	t.Cleanup(s.Down)
+	return s
+}
+
 // Up starts the server if it is down.
 func (s *Server) Up() {
 	s.t.Helper()

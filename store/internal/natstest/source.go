@@ -29,6 +29,9 @@ type Source struct {
 	// Realm is what the next Open names; empty means the generation.
 	Realm source.RealmID
 
+	// Sent, if set, is told of every message that was stored.
+	Sent func(seq uint64, subject string, h subjects.Header, data []byte)
+
 	t     testing.TB
 	js    jetstream.JetStream
 	space subjects.Space
@@ -112,6 +115,9 @@ func (s *Source) Raw(p subjects.Plane, h subjects.Header, data []byte) uint64 {
 		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: data})
 		cancel()
 		if err == nil {
+			if s.Sent != nil {
+				s.Sent(ack.Sequence, subject, h, data)
+			}
 			return ack.Sequence
 		}
 		if time.Now().After(end) || errors.Is(err, nats.ErrConnectionClosed) {

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/natscope/natscope/subjects"
+)
+
+// ErrNoJetStream says that the NATS server has no JetStream, without which nothing can be kept.
+var ErrNoJetStream = errors.New("store: JetStream is not enabled; start the server with JetStream (nats-server -js) and allow it for this account")
+
+// ensureTimeout bounds the creation of one stream.
+const ensureTimeout = 10 * time.Second
+
+// EnsureStreams creates the streams of a space, or brings the limits of
+// existing ones up to date. The error wraps ErrNoJetStream, or names the stream
+// and what the server said.
+func EnsureStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
+	for _, c := range []jetstream.StreamConfig{
+		subjects.RecordStream(space, s), subjects.BodyStream(space, s), subjects.AuditStream(space, s), subjects.StateStream(space, s),
+	} {
+		if err := ensure(ctx, js, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, ensureTimeout)
+	defer cancel()
+	_, err := js.CreateOrUpdateStream(ctx, c)
+	var api *jetstream.APIError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("stream %s: %w", c.Name, ErrNoJetStream)
+	case errors.As(err, &api) && api.ErrorCode == errStreamConfig:
+		return fmt.Errorf("store: stream %s exists with settings that cannot change, such as its storage: %w; use another space, or delete the stream", c.Name, err)
+	}
+	return fmt.Errorf("store: create stream %s: %w", c.Name, err)
+}
+
+// errStreamConfig is the server's code for an update that a stream does not allow.
+const errStreamConfig jetstream.ErrorCode = 10052
+
+// fatal reports whether trying again cannot help.
+func fatal(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, ErrNoJetStream) || errors.As(err, &api) && api.Code == 400
+}
+
+// awaitStreams is EnsureStreams for as long as it takes, up to the end of ctx,
+// unless an error says that it is of no use.
+func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
+	for {
+		err := EnsureStreams(ctx, js, space, s)
+		if err == nil || fatal(err) {
+			return err
+		}
+		t := time.NewTimer(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		case <-t.C:
+		}
+	}
+}
