@@ -113,9 +113,8 @@ func (c *call) open(req *http.Request, stack []*frame) {
 	if c.upload != nil {
 		s.HasBody, s.BodyBytes = true, c.upload.size
 	}
-	var buf [16]network.Header
-	s.Headers = headerList(buf[:0], req.Header, c.secrets)
 	e := newEncoder()
+	s.Headers = e.list(req.Header, c.secrets)
 	e.start(&s, stack)
 	c.record(network.TopicStart, c.began, e)
 }
@@ -147,9 +146,8 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 	if c.timing.sent != nil {
 		r.RequestHeaders = c.timing.sent
 	}
-	var buf [24]network.Header
-	r.Headers = headerList(buf[:0], resp.Header, c.secrets)
 	e := newEncoder()
+	r.Headers = e.list(resp.Header, c.secrets)
 	e.response(&r)
 	c.record(network.TopicResponse, now, e)
 	c.told = now
@@ -200,7 +198,7 @@ func (c *call) received(n int64) {
 	c.total += n
 	c.pending += n
 	now := c.sink.Now()
-	if c.pending >= dataBytes || now-c.told >= dataEvery {
+	if c.pending >= dataBytes || now-c.told >= dataEvery || c.total == c.size {
 		c.tell(now)
 		return
 	}

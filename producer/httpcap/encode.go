@@ -2,6 +2,7 @@ package httpcap
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"sync"
 
@@ -11,10 +12,17 @@ import (
 // encoder writes the payloads of package network as JSON. It exists because a
 // request costs four records and encoding/json would be most of what capture
 // costs; its test holds it to what encoding/json reads back.
-type encoder struct{ b []byte }
+type encoder struct {
+	b []byte
+	// lines is room for the headers of one payload.
+	lines []network.Header
+}
 
-// maxPooled is the largest buffer that goes back to the pool, in bytes.
-const maxPooled = 64 << 10
+// The largest buffer and the most header lines that go back to the pool.
+const (
+	maxPooled = 64 << 10
+	maxLines  = 256
+)
 
 var encoders = sync.Pool{New: func() any { return &encoder{b: make([]byte, 0, 2048)} }}
 
@@ -26,9 +34,16 @@ func newEncoder() *encoder {
 
 // free returns the encoder to the pool. Its bytes are not valid afterwards.
 func (e *encoder) free() {
-	if cap(e.b) <= maxPooled {
+	clear(e.lines)
+	if cap(e.b) <= maxPooled && cap(e.lines) <= maxLines {
 		encoders.Put(e)
 	}
+}
+
+// list returns the lines of h, as headerList does, until the encoder is freed.
+func (e *encoder) list(h http.Header, s secrets) []network.Header {
+	e.lines = headerList(e.lines[:0], h, s)
+	return e.lines
 }
 
 func (e *encoder) start(s *network.Start, stack []*frame) {

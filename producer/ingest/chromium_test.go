@@ -169,6 +169,7 @@ func TestPageShowsUp(t *testing.T) {
 		console.count('n'); console.count('n');
 		setTimeout(() => { throw new TypeError('uncaught one') });
 		Promise.reject(new Error('unhandled one'));
+		void fetch('http://127.0.0.1:9/unhandled');
 		globalThis.cart = natscope.component('Cart', {count: 2, items: ['a', 'b'], open: true});
 		globalThis.item = natscope.component('CartItem', {name: 'Tea', price: 3.5}, cart);
 		natscope.publish('shop.cart', {total: 7});
@@ -177,7 +178,7 @@ func TestPageShowsUp(t *testing.T) {
 	`, nil)
 	s := r.until("console, exceptions and tree", func(s *fold.Space) bool {
 		src := s.Source(subjects.SourceID(id))
-		return src != nil && len(src.Console.Entries) >= 6 && src.Tree.Len() == 3
+		return src != nil && len(src.Console.Entries) >= 7 && src.Tree.Len() == 3
 	})
 	src := s.Source(subjects.SourceID(id))
 	d := src.Life.Descriptor
@@ -231,6 +232,7 @@ func checkConsole(t *testing.T, src *fold.Source) {
 	}
 	slices.Sort(got)
 	want := []string{
+		"Uncaught (in promise) Failed to fetch",
 		"Uncaught (in promise) unhandled one",
 		"Uncaught uncaught one",
 		`count ["n: 1"]`,

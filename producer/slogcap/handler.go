@@ -122,7 +122,7 @@ func (h *handler) message(r slog.Record) console.Message {
 
 // object nests the attributes of the line into its groups. Empty groups stay out.
 func (h *handler) object(r slog.Record) value.Value {
-	var own []value.Field
+	own := make([]value.Field, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
 		own = appendAttr(own, a)
 		return true
