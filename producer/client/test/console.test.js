@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { captureConsole } from '../shared/console.js';
+import { Faults } from '../shared/faults.js';
+import { Patches } from '../shared/patch.js';
+import { parseStack } from '../shared/stack.js';
+
+function rig() {
+  const calls = [];
+  const target = {};
+  for (const name of ['log', 'warn', 'error', 'assert', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'group', 'groupEnd', 'debug']) {
+    target[name] = function (...args) { calls.push([name, this, args]); return 'result'; };
+  }
+  const seen = [];
+  const patches = new Patches();
+  const faults = new Faults();
+  let now = 0;
+  captureConsole({ console: target, patches, faults, record: (topic, data) => seen.push(JSON.parse(data)), now: () => now += 5 });
+  return { target, calls, seen, patches, faults };
+}
+
+test('the original runs first, with its own this, and its result is returned', () => {
+  const { target, calls, seen } = rig();
+  const self = { custom: true };
+  assert.equal(target.log.call(self, '%s', 1), 'result');
+  assert.deepEqual(calls, [['log', self, ['%s', 1]]]);
+  assert.deepEqual(seen[0].args, ['%s', 1]);
+  assert.throws(() => new target.log());
+});
+
+test('the stack begins at the call', () => {
+  const { target, seen } = rig();
+  function caller() { target.warn('x'); }
+  caller();
+  assert.equal(seen[0].type, 'warning');
+  assert.equal(seen[0].stack[0].function, 'caller');
+  assert.match(seen[0].stack[0].url, /console\.test\.js$/);
+  assert.ok(seen[0].stack[0].line > 0 && seen[0].stack[0].column > 0);
+  assert.ok(!seen[0].stack.some(f => f.url.includes('/shared/')));
+});
+
+test('methods that print something of their own', () => {
+  const { target, seen } = rig();
+  target.assert(true, 'no');
+  target.assert(false, 'yes');
+  target.count();
+  target.count('a');
+  target.count();
+  target.countReset();
+  target.count();
+  target.time('t');
+  target.timeLog('t', 'extra');
+  target.timeEnd('t');
+  target.timeEnd('unknown');
+  target.group('g');
+  target.groupEnd();
+  assert.deepEqual(seen.map(m => [m.type, ...m.args]), [
+    ['assert', 'yes'], ['count', 'default: 1'], ['count', 'a: 1'], ['count', 'default: 2'], ['count', 'default: 1'],
+    ['timeEnd', 't: 5 ms', 'extra'], ['timeEnd', 't: 10 ms'], ['startGroup', 'g'], ['endGroup'],
+  ]);
+});
+
+test('huge arguments make small messages', () => {
+  const { target, seen } = rig();
+  target.log(Array(100).fill('x'.repeat(10000)), 'y'.repeat(1e6), ...Array(500).fill(1));
+  assert.ok(JSON.stringify(seen[0]).length < 64 << 10);
+});
+
+test('what is logged while we look is not recorded again', () => {
+  const { target, seen, calls, faults } = rig();
+  const noisy = new Proxy({}, { ownKeys() { target.log('from a trap'); return []; } });
+  target.log(noisy);
+  assert.equal(calls.length >= 2, true);
+  assert.equal(seen.length, 1);
+  assert.equal(faults.count, 0);
+});
+
+test('an error of the original reaches the page, an error of ours does not', () => {
+  const { target, seen, patches, faults } = rig();
+  const broken = { log() { throw new RangeError('the page\'s own'); } };
+  captureConsole({ console: broken, patches, faults, record: () => {}, now: () => 0 });
+  assert.throws(() => broken.log('x'), RangeError);
+  const ours = { log() { return 1; } };
+  captureConsole({ console: ours, patches, faults, record: () => { throw new Error('full'); }, now: () => 0 });
+  assert.equal(ours.log('x'), 1);
+  assert.equal(faults.count, 1);
+  assert.equal(seen.length, 0);
+  void target;
+});
+
+test('restore puts back what was there, and steps aside where others patched', () => {
+  const plain = { log() {} };
+  const { log } = plain;
+  log.mark = 1;
+  const patches = new Patches();
+  const seen = [];
+  captureConsole({ console: plain, patches, faults: new Faults(), record: (_, d) => seen.push(d), now: () => 0 });
+  const ours = plain.log;
+  assert.deepEqual([ours.name, ours.mark, ours.length], ['log', 1, 0]);
+  patches.restore();
+  assert.equal(plain.log, log);
+  ours('late');
+  const other = { log() {} };
+  const again = new Patches();
+  captureConsole({ console: other, patches: again, faults: new Faults(), record: (_, d) => seen.push(d), now: () => 0 });
+  const wrapped = other.log;
+  other.log = (...args) => wrapped(...args);
+  const theirs = other.log;
+  again.restore();
+  assert.equal(other.log, theirs);
+  other.log('x');
+  assert.deepEqual(seen, []);
+});
+
+test('stacks of every engine', () => {
+  const v8 = `Error: x
+    at inner (http://a.test/app.js:10:5)
+    at async Promise.all (index 0)
+    at new Cart (http://a.test/cart.js:1:2)
+    at http://a.test/main.js?v=1:33:7
+    at Array.map (<anonymous>)
+    at file:///home/x/y.mjs:3:4`;
+  assert.deepEqual(parseStack(v8).map(f => `${f.function}@${f.url}:${f.line}:${f.column}`), [
+    'inner@http://a.test/app.js:10:5', 'Cart@http://a.test/cart.js:1:2', '@http://a.test/main.js?v=1:33:7', '@file:///home/x/y.mjs:3:4',
+  ]);
+  const gecko = 'inner@http://a.test/app.js:10:5\n@http://a.test/main.js:1:2\nasync*outer@http://a.test/x.js:3:4\n';
+  assert.deepEqual(parseStack(gecko).map(f => f.line), [10, 1, 3]);
+  for (const odd of [undefined, '', 'x', ' at :::', 'a'.repeat(1e5)]) assert.deepEqual(parseStack(odd), []);
+});

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import test, { after, before } from 'node:test';
+import { captureFetch } from '../shared/fetch.js';
+import { Faults } from '../shared/faults.js';
+import { Patches } from '../shared/patch.js';
+import { DEFAULT_LIMITS } from '../shared/protocol.js';
+
+const CHUNK = 64 << 10;
+let server, base;
+/** How many bytes the endless response wrote. */
+let poured = 0;
+
+before(async () => {
+  server = createServer((req, res) => {
+    switch (new URL(req.url, 'http://x').pathname) {
+      case '/text': res.setHeader('content-type', 'text/plain; charset=utf-8'); res.end('hello wörld'); break;
+      case '/empty': res.statusCode = 204; res.end(); break;
+      case '/echo': req.pipe(res); break;
+      case '/broken': res.write('begin'); setImmediate(() => res.destroy()); break;
+      case '/endless': {
+        const pour = () => {
+          while (!res.destroyed && res.write(Buffer.alloc(CHUNK, 'x'))) poured += CHUNK;
+        };
+        res.on('drain', pour);
+        pour();
+        break;
+      }
+      case '/hang': break;
+      default: res.statusCode = 404; res.end('none');
+    }
+  });
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${server.address().port}`;
+});
+
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** Captures the fetches of this very process, with a scope of its own for fetch. */
+function rig(t, limits = {}) {
+  const records = [], bodies = [];
+  const patches = new Patches();
+  const faults = new Faults();
+  const timers = [];
+  const scope = { fetch: globalThis.fetch.bind(globalThis), Response };
+  captureFetch({
+    scope, patches, faults,
+    record: (topic, data) => records.push({ topic, ...JSON.parse(JSON.stringify(data)) }),
+    sendBody: m => { bodies.push(m); return true; },
+    limits: () => ({ ...DEFAULT_LIMITS, ...limits }),
+    now: () => performance.now(), base: () => `${base}/page`,
+    setTimer: f => { timers.push(f); return f; },
+    clearTimer: f => { const i = timers.indexOf(f); if (i >= 0) timers.splice(i, 1); },
+  });
+  t.after(() => {
+    patches.restore();
+    assert.deepEqual([faults.count, faults.last], [0, '']);
+  });
+  const of = topic => records.filter(r => r.topic === topic);
+  return {
+    scope, records, bodies, timers, patches, of,
+    body: dir => Buffer.concat(bodies.filter(b => b.dir === dir && b.data).map(b => Buffer.from(b.data, 'base64'))).toString(),
+    end: dir => bodies.find(b => b.dir === dir && b.end),
+    async ended(n = 1) {
+      for (let i = 0; i < 500 && of('end').length + of('error').length < n; i++) await new Promise(r => setImmediate(r));
+      for (let i = 0; i < 200 && of('end').length + of('error').length < n; i++) await new Promise(r => setTimeout(r, 10));
+      assert.equal(of('end').length + of('error').length, n, 'every request ends exactly once');
+    },
+  };
+}
+
+test('a response that is read as a whole', async t => {
+  const r = rig(t);
+  const response = await r.scope.fetch('/text?a=1'.replace('/', `${base}/`));
+  assert.equal(await response.text(), 'hello wörld');
+  await r.ended();
+  const [start] = r.of('start');
+  assert.equal(start.url, `${base}/text?a=1`);
+  assert.match(start.stack[0].url, /fetch\.test\.js$/);
+  assert.deepEqual([r.of('response')[0].status, r.of('response')[0].mimeType, r.of('response')[0].charset], [200, 'text/plain', 'utf-8']);
+  assert.equal(r.body('res'), 'hello wörld');
+  assert.deepEqual([r.end('res').end, r.end('res').total], ['complete', 12]);
+  assert.equal(r.of('dataReceived').reduce((n, d) => n + d.bytes, 0), 12);
+});
+
+test('every reader gives the page what it would get, and we get a copy', async t => {
+  for (const name of ['json', 'arrayBuffer', 'blob', 'text']) {
+    const r = rig(t);
+    const response = await r.scope.fetch(`${base}/echo`, { method: 'POST', body: '{"a":1}' });
+    const result = await response[name]();
+    if (name === 'json') assert.deepEqual(result, { a: 1 });
+    assert.equal(response.bodyUsed, true);
+    await assert.rejects(response.text(), TypeError);
+    await r.ended();
+    assert.equal(r.body('res'), '{"a":1}');
+    assert.equal(r.body('req'), '{"a":1}');
+    r.patches.restore();
+  }
+});
+
+test('request bodies of every cheap kind, and those that are left alone', async t => {
+  const bytes = new Uint8Array([0, 1, 2, 255]);
+  for (const [body, want] of [
+    ['text ü', 'text ü'], [new URLSearchParams({ a: 'b c' }), 'a=b+c'], [bytes, Buffer.from(bytes).toString()],
+    [bytes.buffer, Buffer.from(bytes).toString()], [new Blob(['blo', 'b']), 'blob'],
+  ]) {
+    const r = rig(t);
+    const sent = await (await r.scope.fetch(`${base}/echo`, { method: 'post', body })).arrayBuffer();
+    await r.ended();
+    assert.equal(r.of('start')[0].method, 'POST');
+    assert.equal(r.body('req'), want);
+    assert.equal(r.of('requestBodyEnd')[0].bytes, sent.byteLength);
+    assert.equal(r.end('req').end, 'complete');
+    r.patches.restore();
+  }
+  const r = rig(t);
+  const stream = new Blob(['streamed']).stream();
+  assert.equal(await (await r.scope.fetch(`${base}/echo`, { method: 'POST', body: stream, duplex: 'half' })).text(), 'streamed');
+  const request = new Request(`${base}/echo`, { method: 'POST', body: 'in a Request', headers: { 'x-a': 'b' } });
+  assert.equal(await (await r.scope.fetch(request)).text(), 'in a Request');
+  await r.ended(2);
+  assert.equal(r.body('req'), '');
+  assert.equal(r.of('start')[1].headers.some(([k, v]) => k === 'x-a' && v === 'b'), true);
+  assert.deepEqual(r.of('requestBodyEnd').map(e => e.truncated), [true, true]);
+});
+
+test('a stream is pulled by the page alone, and canceled with it', async t => {
+  const r = rig(t, { responseBodyBytes: 100 });
+  poured = 0;
+  const response = await r.scope.fetch(`${base}/endless`);
+  const reader = response.body.getReader();
+  assert.equal(response.body, response.body);
+  assert.equal(response.body.locked, true);
+  let read = 0;
+  while (read < 1 << 20) read += (await reader.read()).value.length;
+  await reader.cancel('enough');
+  await r.ended();
+  const [end] = r.of('end');
+  assert.deepEqual([end.captured, end.truncated, end.canceled, end.bytes], [100, true, true, read]);
+  assert.equal(r.end('res').end, 'aborted');
+});
+
+test('a body that nobody reads is not pulled, and its request ends after a while', async t => {
+  const r = rig(t);
+  poured = 0;
+  const response = await r.scope.fetch(`${base}/endless`);
+  void response.body; // looking at it is not reading it
+  const settled = async () => {
+    for (let last = -1; last !== poured;) { last = poured; await new Promise(f => setTimeout(f, 50)); }
+    return poured;
+  };
+  const before = await settled();
+  assert.equal(r.timers.length, 1);
+  r.timers[0]();
+  await r.ended();
+  assert.equal(await settled(), before);
+  assert.equal(r.of('end')[0].truncated, true);
+  await response.body.cancel();
+  assert.equal(r.of('end').length, 1);
+});
+
+test('failures, aborts and broken bodies end once, as the page sees them', async t => {
+  const r = rig(t);
+  await assert.rejects(r.scope.fetch('http://127.0.0.1:9/'), TypeError);
+  const stop = new AbortController();
+  const hang = r.scope.fetch(`${base}/hang`, { signal: stop.signal });
+  stop.abort();
+  await assert.rejects(hang, { name: 'AbortError' });
+  const broken = await r.scope.fetch(`${base}/broken`);
+  await assert.rejects(broken.text());
+  const late = new AbortController();
+  const endless = await r.scope.fetch(`${base}/endless`, { signal: late.signal });
+  const reader = endless.body.getReader();
+  await reader.read();
+  late.abort();
+  await assert.rejects(async () => { for (;;) await reader.read(); }, { name: 'AbortError' });
+  const unread = new AbortController();
+  await r.scope.fetch(`${base}/endless`, { signal: unread.signal });
+  unread.abort();
+  await r.ended(5);
+  assert.deepEqual(r.of('error').map(e => Boolean(e.canceled)), [false, true]);
+  assert.deepEqual(r.of('end').map(e => [Boolean(e.canceled), e.error !== undefined]), [[false, true], [true, true], [true, false]]);
+});
+
+test('a response without a body ends at once', async t => {
+  const r = rig(t);
+  assert.equal((await r.scope.fetch(`${base}/empty`)).status, 204);
+  await r.ended();
+  assert.deepEqual([r.of('end')[0].bytes, r.end('res').end], [0, 'complete']);
+});
+
+test('clones: whichever is read first is seen, and both give the page everything', async t => {
+  const r = rig(t);
+  const response = await r.scope.fetch(`${base}/text`);
+  const copy = response.clone();
+  assert.equal(await copy.text(), 'hello wörld');
+  let text = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) text += chunk;
+  assert.equal(text, 'hello wörld');
+  await r.ended();
+  assert.equal(r.body('res'), 'hello wörld');
+});
+
+test('a body that is being read cannot be read otherwise, as without us', async t => {
+  const r = rig(t);
+  const response = await r.scope.fetch(`${base}/text`);
+  const reader = response.body.getReader();
+  await assert.rejects(response.text(), TypeError);
+  assert.throws(() => response.clone(), TypeError);
+  let n = 0;
+  for (let x = await reader.read(); !x.done; x = await reader.read()) n += x.value.length;
+  assert.equal(n, 12);
+  assert.equal(response.bodyUsed, true);
+  await r.ended();
+});
+
+test('bytes are read into the page\'s own buffers', async t => {
+  const r = rig(t);
+  const response = await r.scope.fetch(`${base}/text`);
+  const reader = response.body.getReader({ mode: 'byob' });
+  let text = '';
+  for (;;) {
+    const { value, done } = await reader.read(new Uint8Array(5));
+    if (done) break;
+    text += Buffer.from(value).toString('latin1');
+  }
+  assert.equal(Buffer.from(text, 'latin1').toString(), 'hello wörld');
+  await r.ended();
+  assert.equal(r.body('res'), 'hello wörld');
+});
+
+test('two wrappers on one fetch get along', async t => {
+  const r = rig(t);
+  const ours = r.scope.fetch;
+  r.scope.fetch = async (...args) => {
+    const response = await ours(...args);
+    void response.clone().text();
+    return response;
+  };
+  assert.equal(await (await r.scope.fetch(`${base}/text`)).text(), 'hello wörld');
+  await r.ended();
+});
+
+test('odd arguments do to the page what they did', async t => {
+  const r = rig(t);
+  await assert.rejects(r.scope.fetch('http://['), TypeError);
+  await assert.rejects(r.scope.fetch(`${base}/text`, { method: 'BAD METHOD' }), TypeError);
+  const once = (function* () { yield ['x-once', '1']; })();
+  assert.equal(await (await r.scope.fetch(`${base}/text`, { headers: once })).text(), 'hello wörld');
+  await r.ended(3);
+});
