@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/natscope/natscope/subjects"
 )
@@ -38,7 +39,7 @@ func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("stream %s: %w", c.Name, ErrNoJetStream)
 	case errors.As(err, &api) && api.ErrorCode == errStreamConfig:
 		return fmt.Errorf("store: stream %s exists with settings that cannot change, such as its storage: %w; use another space, or delete the stream", c.Name, err)
@@ -49,18 +50,27 @@ func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 // errStreamConfig is the server's code for an update that a stream does not allow.
 const errStreamConfig jetstream.ErrorCode = 10052
 
-// fatal reports whether trying again cannot help.
-func fatal(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, ErrNoJetStream) || errors.As(err, &api) && api.Code == 400
-}
+// silencePatience is how long JetStream may answer nothing before it counts as
+// not enabled: a server that starts answers clients first.
+const silencePatience = 3 * time.Second
 
 // awaitStreams is EnsureStreams for as long as it takes, up to the end of ctx,
 // unless an error says that it is of no use.
 func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
+	var silent time.Time
 	for {
 		err := EnsureStreams(ctx, js, space, s)
-		if err == nil || fatal(err) {
+		var api *jetstream.APIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &api) && api.Code == 400:
+			return err
+		case !errors.Is(err, ErrNoJetStream):
+			silent = time.Time{}
+		case silent.IsZero():
+			silent = time.Now()
+		case time.Since(silent) > silencePatience:
 			return err
 		}
 		t := time.NewTimer(100 * time.Millisecond)

@@ -205,7 +205,8 @@ func (w *writer) look(ctx context.Context, e *kept) error {
 	if v.Data != nil {
 		if h, err := state.ParseHead(v.Data); err == nil {
 			parts = h.Names()
-			if h.Stream.Same(w.stream) {
+			// A damaged state is written as a whole by the first look at it; later ones see what was written.
+			if h.Stream.Same(w.stream) && (e.looked || !w.replica.Damaged(e.src.ID)) {
 				base = &h
 			}
 		}
@@ -356,7 +357,7 @@ func (w *writer) remove(ctx context.Context, id subjects.SourceID, covered subje
 		parts = h.Names()
 		if h.Stream.Same(w.stream) {
 			switch {
-			case h.Covered > covered:
+			case h.Covered > covered && !w.replica.Damaged(id):
 				// Another store saw it come back, and so will this one.
 				return true, nil
 			case w.cursor.Covered < covered:

@@ -12,6 +12,9 @@ import (
 // goneText is why the running requests of a dead source ended.
 const goneText = "the source is gone: it sent no heartbeat"
 
+// maxTick is the longest time between two looks at who lives.
+const maxTick = 250 * time.Millisecond
+
 // sign passes a sign to the presence of a source and carries out what it leads
 // to. It returns the changes. The write lock is held.
 func (r *Replica) sign(src *fold.Source, s sign) []fold.Change {
@@ -88,7 +91,7 @@ func (r *Replica) beat(m *nats.Msg) {
 // watchLives lets silent sources die. While NATS is away nobody can be heard,
 // so nobody dies, and after it everyone gets the time to come back too.
 func (r *Replica) watchLives(ctx context.Context) {
-	tick := time.NewTicker(max(r.limits.Heartbeat/8, 5*time.Millisecond))
+	tick := time.NewTicker(min(max(r.limits.Heartbeat/8, 5*time.Millisecond), maxTick))
 	defer tick.Stop()
 	reconnects := r.conn.Stats().Reconnects
 	for {

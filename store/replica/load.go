@@ -82,6 +82,7 @@ func (r *Replica) read(ctx context.Context, b *bucket.Bucket, ids []subjects.Sou
 			switch {
 			case errors.Is(e, state.ErrDamaged):
 				damaged = true
+				r.markDamaged(id)
 				r.log.Error("a saved state is damaged and is folded anew from the stream", "source", string(id), "error", e)
 			case e != nil:
 				err = e
@@ -127,4 +128,19 @@ func (r *Replica) take(s saved) {
 	r.lives[s.source.ID] = p
 	r.space.Restore(s.source)
 	r.tell(appearance(s.source))
+}
+
+// markDamaged notes that the saved state of a source is of no use.
+func (r *Replica) markDamaged(id subjects.SourceID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.damaged[id] = true
+}
+
+// Damaged reports whether the saved state of a source could not be read, so
+// that a store must write it as a whole.
+func (r *Replica) Damaged(id subjects.SourceID) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.damaged[id]
 }

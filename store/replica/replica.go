@@ -64,6 +64,8 @@ type Replica struct {
 	lives    map[subjects.SourceID]presence
 	watchers []*Watcher
 	waiting  string
+	// damaged holds the sources whose saved state could not be read.
+	damaged map[subjects.SourceID]bool
 	counters
 }
 
@@ -92,11 +94,12 @@ func Open(ctx context.Context, o Options) (*Replica, error) {
 	run, cancel := context.WithCancel(context.Background())
 	r := &Replica{
 		conn: o.Conn, js: js, name: o.Space, limits: limits, deadline: deadline(limits),
-		log:    o.Logger.With("space", string(o.Space)),
-		ready:  make(chan struct{}),
-		cancel: cancel,
-		space:  fold.New(o.Space, limits),
-		lives:  make(map[subjects.SourceID]presence),
+		log:     o.Logger.With("space", string(o.Space)),
+		ready:   make(chan struct{}),
+		cancel:  cancel,
+		space:   fold.New(o.Space, limits),
+		lives:   make(map[subjects.SourceID]presence),
+		damaged: make(map[subjects.SourceID]bool),
 	}
 	if r.beats, err = o.Conn.Subscribe(subjects.HeartbeatsOf(o.Space), r.beat); err != nil {
 		cancel()

@@ -130,20 +130,21 @@ func (t *Tracker) treeChanged(c tree.Change) {
 		c.Entry.Walk(func(e *tree.Entry) bool { t.take(e); return true })
 	case tree.Inserted, tree.Moved:
 		c.Entry.Walk(func(e *tree.Entry) bool { t.put(e); return true })
-		if c.Entry.Parent != nil {
-			t.touch(c.Entry.Parent)
-		}
+		t.touch(c.Entry.Parent)
 	case tree.Updated:
 		t.touch(c.Entry)
+		return
 	}
-	if c.Parent != nil {
-		t.touch(c.Parent)
-	}
+	t.touch(c.Parent)
 }
 
 func (t *Tracker) shard(e *tree.Entry) *treeShard { return &t.tree[shardOf(e.Backend, len(t.tree))] }
 
+// touch marks the shard of a node, or nothing for nil.
 func (t *Tracker) touch(e *tree.Entry) {
+	if e == nil {
+		return
+	}
 	s := t.shard(e)
 	s.mark = max(s.mark, t.src.Covered)
 }
