@@ -109,7 +109,7 @@ func (s *session) start(in incoming, f later) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		s.answer(in, nil, failf("More than %d commands of this connection wait for answers; try again.", maxSlow))
+		s.answer(in, nil, errBusy())
 		return
 	}
 	s.slow.Go(func() {
@@ -120,6 +120,11 @@ func (s *session) start(in incoming, f later) {
 			s.answer(in, result, err)
 		}
 	})
+}
+
+// errBusy is the answer to a slow command too many.
+func errBusy() error {
+	return failf("%d commands of this connection wait for answers already; close some requests and try again.", maxSlow)
 }
 
 // answerKey finds the command of a slow one that sends its answer itself.

@@ -78,7 +78,11 @@ func (s *session) readBody(subject subjects.BodySubject, running bool, waiting s
 	return func(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
-		body, err := state.Body(ctx, subject)
+		var body replica.Body
+		err := begun(ctx, running, func() (err error) {
+			body, err = state.Body(ctx, subject)
+			return err
+		})
 		if errors.Is(err, context.DeadlineExceeded) && running {
 			return nil, failf("%s", waiting)
 		}
@@ -173,10 +177,23 @@ func grep(re *regexp.Regexp, text string) []bodyMatch {
 	return out
 }
 
-// The waits of a streamed body.
-const (
-	// streamAnswer is how long the answer waits for bytes that were announced.
-	streamAnswer = 300 * time.Millisecond
-	// streamRest is how long the rest of a body may come after its request ended.
-	streamRest = 5 * time.Second
-)
+// bodyPause is how long to wait before asking again for a body that has not begun.
+const bodyPause = 200 * time.Millisecond
+
+// begun reads a body with read. While the request is running, no body means that
+// its first bytes are not there yet, so it asks again until ctx ends.
+func begun(ctx context.Context, running bool, read func() error) error {
+	for {
+		err := read()
+		if !running || !errors.Is(err, replica.ErrNoBody) {
+			return err
+		}
+		pause := time.NewTimer(bodyPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		}
+	}
+}

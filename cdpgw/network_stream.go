@@ -11,6 +11,14 @@ import (
 	"github.com/natscope/natscope/subjects/network"
 )
 
+// The waits of a streamed body.
+const (
+	// streamAnswer is how long the answer waits for bytes that were announced.
+	streamAnswer = 300 * time.Millisecond
+	// streamRest is how long the rest of a body may come after its request ended.
+	streamRest = 5 * time.Second
+)
+
 // bodyStream is a response that one connection follows byte by byte. Two
 // sources tell of it: the request's records say how many bytes came, the body
 // stream brings them. announced keeps the sum of what the client was told, so
@@ -53,49 +61,47 @@ func (s *session) networkStreamResourceContent(p requestParams) (any, error) {
 	if emptyResponse(r) {
 		return streamResult{BufferedData: []byte{}}, nil
 	}
-	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, last: r.Origin + r.LastData}
+	if len(s.slots) == cap(s.slots) {
+		return nil, errBusy()
+	}
+	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, last: r.Origin + max(r.LastData, r.Start.T)}
+	var follow context.Context
+	if st.ended {
+		follow, st.stop = context.WithTimeout(s.conn.ctx, s.gateway.limits.Query)
+	} else {
+		follow, st.stop = context.WithCancel(s.conn.ctx)
+		// From here on, before any other change, the request's changes go through the stream.
+		if s.network.streams == nil {
+			s.network.streams = make(map[*network.Request]*bodyStream)
+		}
+		s.network.streams[r] = st
+	}
 	subject := s.body(src, r, subjects.ResponseBody)
-	return later(func(ctx context.Context) (any, error) { return s.stream(ctx, subject, st) }), nil
+	return later(func(ctx context.Context) (any, error) { return s.stream(ctx, follow, subject, st) }), nil
 }
 
-// stream follows a body until its end or the end of the connection.
-func (s *session) stream(ctx context.Context, subject subjects.BodySubject, st *bodyStream) (any, error) {
-	follow, stop := context.WithCancel(ctx)
-	defer stop()
-	if st.ended {
-		follow, stop = context.WithTimeout(ctx, s.gateway.limits.Query)
-		defer stop()
-	} else {
-		s.register(st, stop)
-		defer s.finishStream(st)
+// stream follows a body until its end, the end of the domain or that of the connection.
+func (s *session) stream(ctx, follow context.Context, subject subjects.BodySubject, st *bodyStream) (any, error) {
+	defer s.finishStream(st)
+	if !st.ended {
 		answer := time.AfterFunc(streamAnswer, func() { s.answerStream(ctx, st) })
 		defer answer.Stop()
 	}
-	err := s.gateway.state.FollowBody(follow, subject, func(part replica.BodyPart) error {
-		s.streamPart(ctx, st, part)
-		return nil
+	err := begun(follow, !st.ended, func() error {
+		return s.gateway.state.FollowBody(follow, subject, func(part replica.BodyPart) error {
+			s.streamPart(ctx, st, part)
+			return nil
+		})
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case st.answered:
-		return answered{}, nil
-	case err != nil && !errors.Is(err, replica.ErrNoBody) && len(st.buffered) == 0 && ctx.Err() == nil && follow.Err() == nil:
-		return nil, err
+	if !st.answered {
+		if err != nil && !errors.Is(err, replica.ErrNoBody) && len(st.buffered) == 0 && follow.Err() == nil {
+			return nil, err
+		}
+		s.sendStreamAnswer(ctx, st)
 	}
-	st.answered = true
-	return streamResult{BufferedData: st.buffered}, nil
-}
-
-// register makes the changes of the request go through the stream.
-func (s *session) register(st *bodyStream, stop context.CancelFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.stop = stop
-	if s.network.streams == nil {
-		s.network.streams = make(map[*network.Request]*bodyStream)
-	}
-	s.network.streams[st.request] = st
+	return answered{}, nil
 }
 
 // streamPart takes one part: into the answer while that is not out, as an event after it.
@@ -164,6 +170,7 @@ func (s *session) streamed(st *bodyStream, c fold.Change, events [][]byte) bool 
 
 // finishStream sends the end of the request, if it came, and hands later changes back to the ordinary events.
 func (s *session) finishStream(st *bodyStream) {
+	st.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.network.streams[st.request] == st {

@@ -9,8 +9,8 @@ import (
 	"github.com/natscope/natscope/subjects"
 )
 
-// maxSlow is how many slow commands one connection may have under way.
-const maxSlow = 64
+// maxSlow is how many slow commands, streamed responses among them, one connection may have under way.
+const maxSlow = 256
 
 // session is one DevTools connection: what it looks at, what it enabled, and
 // what it was told. Commands come from the connection's reader, changes from
