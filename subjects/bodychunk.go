@@ -15,6 +15,9 @@ const (
 	BodyAborted = "aborted"
 )
 
+// maxBody bounds offsets and sizes of bodies, so that sums of them cannot overflow.
+const maxBody = 1 << 62
+
 // BodyChunk describes one message of the body stream. The message's data are
 // raw bytes of the body. The last message of a body has End set and may be empty.
 type BodyChunk struct {
@@ -22,7 +25,7 @@ type BodyChunk struct {
 	Offset int64
 	// End is empty for all but the last message, which carries a reason.
 	End string
-	// Total is the size of the whole body as far as the producer knows it; only with End.
+	// Total is the size of the whole body as far as the producer knows it, -1 if it does not; only with End.
 	Total int64
 }
 
@@ -34,34 +37,46 @@ func (c BodyChunk) Header() Header {
 	}
 	if c.End != "" {
 		h[HeaderEnd] = []string{c.End}
-		h[HeaderTotal] = []string{strconv.FormatInt(c.Total, 10)}
+		if c.Total >= 0 {
+			h[HeaderTotal] = []string{strconv.FormatInt(c.Total, 10)}
+		}
 	}
 	return h
 }
 
-// ParseBodyChunk reads the headers of a body message. The error wraps ErrFrame or ErrVersion.
+// ParseBodyChunk reads the headers of a body message. The error wraps ErrFrame
+// or ErrVersion. An unknown reason in End is returned as it is; readers treat it
+// as BodyAborted.
 func ParseBodyChunk(h Header) (BodyChunk, error) {
 	var c BodyChunk
 	if v := h.Get(HeaderVersion); v != strconv.Itoa(Version) {
-		return c, fmt.Errorf("%w: the body chunk has version %.40q, this reader has version %d", ErrVersion, v, Version)
+		if _, err := strconv.ParseUint(v, 10, 32); err != nil {
+			return c, fmt.Errorf("%w: header %s is %.40q, not a number", ErrFrame, HeaderVersion, v)
+		}
+		return c, fmt.Errorf("%w: the body chunk has version %s, this reader has version %d", ErrVersion, v, Version)
 	}
 	off, err := headerUint(h, HeaderOffset)
 	if err != nil {
 		return c, err
 	}
-	if off > 1<<62 {
+	if off > maxBody {
 		return c, fmt.Errorf("%w: body offset %d", ErrFrame, off)
 	}
 	c.Offset = int64(off)
-	if c.End = h.Get(HeaderEnd); c.End != "" {
-		total, err := headerUint(h, HeaderTotal)
-		if err != nil {
-			return c, err
-		}
-		if total > 1<<62 {
-			return c, fmt.Errorf("%w: body total %d", ErrFrame, total)
-		}
-		c.Total = int64(total)
+	if c.End = h.Get(HeaderEnd); c.End == "" {
+		return c, nil
 	}
+	if h.Get(HeaderTotal) == "" {
+		c.Total = -1
+		return c, nil
+	}
+	total, err := headerUint(h, HeaderTotal)
+	if err != nil {
+		return BodyChunk{}, err
+	}
+	if total > maxBody {
+		return BodyChunk{}, fmt.Errorf("%w: body total %d", ErrFrame, total)
+	}
+	c.Total = int64(total)
 	return c, nil
 }

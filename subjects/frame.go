@@ -2,7 +2,6 @@ package subjects
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -63,16 +62,6 @@ func (h Header) Get(key string) string {
 	return ""
 }
 
-// Record is one observation.
-type Record struct {
-	// T is when it happened: milliseconds on the source's monotonic clock, whose wall-clock origin the descriptor carries.
-	T float64 `json:"t"`
-	// Topic says what Data is; its vocabulary belongs to the plane.
-	Topic string `json:"topic"`
-	// Data is the payload, any JSON value.
-	Data json.RawMessage `json:"data,omitempty"`
-}
-
 // Frame is one NATS message: a contiguous batch of records of one plane of one generation.
 type Frame struct {
 	// Seq numbers the first record.
@@ -101,19 +90,10 @@ var (
 	frameDecoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxFrameBytes+4096))
 )
 
-// AppendRecord appends one record to the body of a frame, as one line of JSON.
-// Data must be valid JSON without line breaks, as json.Marshal gives it. The
-// error wraps ErrFrame when it is not.
-func AppendRecord(body []byte, r Record) ([]byte, error) {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return body, fmt.Errorf("%w: record %q: %w", ErrFrame, r.Topic, err)
-	}
-	return append(append(body, line...), '\n'), nil
-}
-
 // EncodeFrame returns the headers and the body of the message that carries the
-// given lines, each as AppendRecord made it. Large bodies are compressed.
+// given lines, each as AppendRecord made it. Large bodies are compressed. The
+// body may be the given slice itself, so the caller must not write to it before
+// the message is sent.
 func EncodeFrame(info FrameInfo, body []byte) (Header, []byte) {
 	h := Header{
 		HeaderVersion: {strconv.Itoa(Version)},
@@ -167,7 +147,8 @@ func ParseFrameInfo(h Header) (FrameInfo, error) {
 
 // DecodeFrame parses a message on a record subject. A frame is valid as a
 // whole or not at all. The error wraps ErrFrame or ErrVersion. Unknown headers
-// and unknown fields of records are ignored.
+// and unknown fields of records are ignored. The records do not share memory
+// with body.
 func DecodeFrame(h Header, body []byte) (Frame, error) {
 	info, err := ParseFrameInfo(h)
 	if err != nil {
@@ -175,6 +156,9 @@ func DecodeFrame(h Header, body []byte) (Frame, error) {
 	}
 	switch info.Encoding {
 	case "":
+		if len(body) <= maxFrameBytes {
+			body = bytes.Clone(body)
+		}
 	case EncodingZstd:
 		if body, err = frameDecoder.DecodeAll(body, nil); err != nil {
 			return Frame{}, fmt.Errorf("%w: zstd: %w", ErrFrame, err)
@@ -186,6 +170,7 @@ func DecodeFrame(h Header, body []byte) (Frame, error) {
 		return Frame{}, fmt.Errorf("%w: %d bytes of records, the limit is %d", ErrFrame, len(body), maxFrameBytes)
 	}
 	f := Frame{Seq: info.Seq, Dropped: info.Dropped, Records: make([]Record, 0, info.Count)}
+	topic := ""
 	for len(body) > 0 {
 		line, rest, _ := bytes.Cut(body, []byte{'\n'})
 		body = rest
@@ -195,13 +180,11 @@ func DecodeFrame(h Header, body []byte) (Frame, error) {
 		if len(f.Records) == info.Count {
 			return Frame{}, fmt.Errorf("%w: more than the %d records that the header names", ErrFrame, info.Count)
 		}
-		var r Record
-		if err := json.Unmarshal(line, &r); err != nil {
+		r, err := parseRecord(line, topic)
+		if err != nil {
 			return Frame{}, fmt.Errorf("%w: record %d: %w", ErrFrame, len(f.Records), err)
 		}
-		if r.Topic == "" {
-			return Frame{}, fmt.Errorf("%w: record %d has no topic", ErrFrame, len(f.Records))
-		}
+		topic = r.Topic
 		f.Records = append(f.Records, r)
 	}
 	if len(f.Records) != info.Count {

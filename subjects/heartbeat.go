@@ -23,9 +23,17 @@ type Beat struct {
 	Dropped map[Plane]uint64 `json:"dropped,omitempty"`
 }
 
-// ParseBeat parses a heartbeat. The error wraps ErrHeartbeat.
+// maxBeat is the most bytes of a heartbeat: it has a few numbers for each plane.
+const maxBeat = 16 << 10
+
+// ParseBeat parses a heartbeat. The error wraps ErrHeartbeat, and ErrVersion
+// where another version of the contract is the cause. Unknown fields are ignored,
+// unknown planes are returned like the others.
 func ParseBeat(data []byte) (Beat, error) {
 	var b Beat
+	if len(data) > maxBeat {
+		return Beat{}, fmt.Errorf("%w: %d bytes, the limit is %d", ErrHeartbeat, len(data), maxBeat)
+	}
 	if err := json.Unmarshal(data, &b); err != nil {
 		return Beat{}, fmt.Errorf("%w: %w", ErrHeartbeat, err)
 	}
@@ -34,6 +42,9 @@ func ParseBeat(data []byte) (Beat, error) {
 	}
 	if err := checkToken("generation", string(b.Generation)); err != nil {
 		return Beat{}, fmt.Errorf("%w: %w", ErrHeartbeat, err)
+	}
+	if b.T < -MaxT || b.T > MaxT {
+		return Beat{}, fmt.Errorf("%w: t is %v, not a time in milliseconds", ErrHeartbeat, b.T)
 	}
 	return b, nil
 }

@@ -2,9 +2,9 @@ package subjects
 
 import "time"
 
-// Limits bounds everything that can grow. Every field has a default; zero means
-// the default. The values come from the systems that natscope replaces, where
-// they had one.
+// Limits bounds everything that can grow. Every field has a default; zero or
+// less means the default, so nothing can be made unlimited by mistake. The
+// values come from the systems that natscope replaces, where they had one.
 type Limits struct {
 	// RequestBodyBytes is how much of one request body is captured. 8 MiB.
 	RequestBodyBytes int64
@@ -86,7 +86,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults returns l with every zero field set to its default.
+// WithDefaults returns l with every field that is zero or less set to its default.
 func (l Limits) WithDefaults() Limits {
 	d := DefaultLimits()
 	or(&l.RequestBodyBytes, d.RequestBodyBytes)
@@ -120,7 +120,7 @@ func (l Limits) WithDefaults() Limits {
 const MissedHeartbeats = 3
 
 func or[T int | int64 | time.Duration](v *T, d T) {
-	if *v == 0 {
+	if *v <= 0 {
 		*v = d
 	}
 }

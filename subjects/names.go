@@ -179,8 +179,8 @@ func levels(subject, kind string, min int) ([]string, error) {
 		return nil, fmt.Errorf("%w: wanted %s.<space>.%s.…: %.200q", ErrSubject, root, kind, subject)
 	}
 	for i, s := range l {
-		if err := checkToken(fmt.Sprintf("level %d of subject", i+1), s); err != nil {
-			return nil, err
+		if !IsToken(s) {
+			return nil, fmt.Errorf("level %d of subject, %.80q: %w", i+1, s, ErrToken)
 		}
 	}
 	return l, nil

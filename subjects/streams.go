@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -140,11 +141,11 @@ func StateSubject(space Space, source SourceID, part string) string {
 func ParseState(space Space, subject string) (SourceID, string, error) {
 	rest, ok := strings.CutPrefix(subject, "$KV."+StateBucketName(space)+".")
 	if !ok {
-		return "", "", ErrSubject
+		return "", "", fmt.Errorf("%w: wanted a key of %s: %.200q", ErrSubject, StateBucketName(space), subject)
 	}
 	source, part, ok := strings.Cut(rest, ".")
 	if !ok || part == "" {
-		return "", "", ErrSubject
+		return "", "", fmt.Errorf("%w: wanted <source>.<part>: %.200q", ErrSubject, rest)
 	}
 	if err := checkToken("source", source); err != nil {
 		return "", "", err
