@@ -344,5 +344,6 @@ func errorText(err error) (s string) {
 // cancelChannel returns the request's own cancel channel. It is deprecated, but
 // http.Client's Timeout still uses it with transports that it does not know.
 func cancelChannel(req *http.Request) <-chan struct{} {
-	return req.Cancel //nolint:staticcheck // read, never set
+	//lint:ignore SA1019 It is read only, for the transports of others that still set it.
+	return req.Cancel
 }

@@ -174,7 +174,7 @@ func TestF4EndlessResponse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := io.CopyN(io.Discard, resp.Body, 256<<20)
+	n, err := io.CopyN(io.Discard, resp.Body, 64<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestF15MultipartUpload(t *testing.T) {
 
 // F17: a huge upload through a pipe costs the limit and no more.
 func TestF17HugeUpload(t *testing.T) {
-	const size = 512 << 20
+	const size = 128 << 20
 	received := make(chan int64, 1)
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)

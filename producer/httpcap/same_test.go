@@ -399,6 +399,12 @@ func early(t *testing.T, v *view, rt http.RoundTripper, url string) {
 // failures are scenes in which something goes wrong.
 func failures() []scene {
 	hang := func(v *view, w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	// arrived says that the server has the request, so that a test can cancel exactly then.
+	arrived := make(chan struct{}, 1)
+	hangSeen := func(v *view, w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}
 	half := func(v *view, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		io.WriteString(w, "half")
@@ -420,19 +426,21 @@ func failures() []scene {
 					t.Error("the request body did not end")
 				}
 			}},
-		{name: "F1 canceled before the dial", serve: hello, play: canceled(0), endings: []network.Ending{network.Canceled}},
-		{name: "F1 canceled while waiting for headers", serve: hang, play: canceled(20 * time.Millisecond), endings: []network.Ending{network.Canceled}},
-		{name: "F1 canceled over HTTP/2", h2: true, serve: hang, play: canceled(20 * time.Millisecond), endings: []network.Ending{network.Canceled}},
+		{name: "F1 canceled before the dial", serve: hello, play: canceled(nil), endings: []network.Ending{network.Canceled}},
+		{name: "F1 canceled while waiting for headers", serve: hangSeen, play: canceled(arrived), endings: []network.Ending{network.Canceled}},
+		{name: "F1 canceled over HTTP/2", h2: true, serve: hangSeen, play: canceled(arrived), endings: []network.Ending{network.Canceled}},
 		{name: "deadline while waiting for headers", serve: hang, play: func(t *testing.T, v *view, rt http.RoundTripper, url string) {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			_, err := rt.RoundTrip(get(t, url).WithContext(ctx))
 			v.err(err)
 		}, endings: []network.Ending{network.Failed}},
-		{name: "canceled with a cause", serve: hang, play: func(t *testing.T, v *view, rt http.RoundTripper, url string) {
+		{name: "canceled with a cause", serve: hangSeen, play: func(t *testing.T, v *view, rt http.RoundTripper, url string) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			timer := time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("the user left")) })
-			defer timer.Stop()
+			go func() {
+				<-arrived
+				cancel(errors.New("the user left"))
+			}()
 			_, err := rt.RoundTrip(get(t, url).WithContext(ctx))
 			v.err(err)
 		}, endings: []network.Ending{network.Canceled},
@@ -483,7 +491,7 @@ func failures() []scene {
 				}
 			}},
 		{name: "http.Client with a timeout", serve: hang, play: func(t *testing.T, v *view, rt http.RoundTripper, url string) {
-			c := http.Client{Transport: rt, Timeout: 20 * time.Millisecond}
+			c := http.Client{Transport: rt, Timeout: 100 * time.Millisecond}
 			_, err := c.Get(url)
 			var ne net.Error
 			v.add("timeout %t, deadline %t", errors.As(err, &ne) && ne.Timeout(), errors.Is(err, context.DeadlineExceeded))
@@ -508,14 +516,18 @@ func refused(t *testing.T, v *view, rt http.RoundTripper, _ string) {
 	fetch("POST", "/", text("to nobody"))(t, v, rt, "http://"+l.Addr().String())
 }
 
-func canceled(after time.Duration) func(*testing.T, *view, http.RoundTripper, string) {
+// canceled cancels when arrived says so, or at once if it is nil.
+func canceled(arrived <-chan struct{}) func(*testing.T, *view, http.RoundTripper, string) {
 	return func(t *testing.T, v *view, rt http.RoundTripper, url string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if after == 0 {
+		if arrived == nil {
 			cancel()
 		} else {
-			defer time.AfterFunc(after, cancel).Stop()
+			go func() {
+				<-arrived
+				cancel()
+			}()
 		}
 		_, err := rt.RoundTrip(get(t, url).WithContext(ctx))
 		v.err(err)
