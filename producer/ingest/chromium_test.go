@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
@@ -150,7 +151,7 @@ func (r *rig) open(ctx context.Context, url string) string {
 func (r *rig) up(ctx context.Context) string {
 	r.t.Helper()
 	var st struct{ State, ID, LastFault string }
-	natstestUntil(r.t, "the page connects", func() bool {
+	natstest.Until(r.t, "the page connects", func() bool {
 		run(r.t, ctx, `return globalThis.natscope ? natscope.status() : {}`, &st)
 		return st.State == "up"
 	})
@@ -352,7 +353,7 @@ func TestPageFetches(t *testing.T) {
 
 func (r *rig) untilBody(q *network.Request, dir subjects.Direction, data, end string) {
 	r.t.Helper()
-	natstestUntil(r.t, fmt.Sprintf("the %s body of %s", dir, q.Start.Value.URL), func() bool {
+	natstest.Until(r.t, fmt.Sprintf("the %s body of %s", dir, q.Start.Value.URL), func() bool {
 		d, e := r.bodyOf(q, dir)
 		return d == data && e == end
 	})
@@ -367,7 +368,7 @@ func TestTabs(t *testing.T) {
 	generation := r.source(id).Generation
 	reload := func() {
 		run(t, first, `setTimeout(() => location.reload())`, nil)
-		natstestUntil(t, "a new generation", func() bool { return r.source(id).Generation > generation })
+		natstest.Until(t, "a new generation", func() bool { return r.source(id).Generation > generation })
 		if got := r.up(first); got != id {
 			t.Errorf("the reload has the id %s, before it was %s", got, id)
 		}
@@ -457,7 +458,7 @@ func TestServerRestart(t *testing.T) {
 	mu.Lock()
 	handler = next.Handler()
 	mu.Unlock()
-	natstestUntil(t, "the page is admitted again", func() bool { return next.Stats().Admitted == 1 })
+	natstest.Until(t, "the page is admitted again", func() bool { return next.Stats().Admitted == 1 })
 	r.up(ctx)
 	var sent int
 	run(t, ctx, `clearInterval(timer); console.log('line ' + i++); return i`, &sent)
@@ -493,7 +494,7 @@ func TestPageIsUntouched(t *testing.T) {
 	run(t, ctx, `
 		for (let i = 0; i < 200 && !globalThis.natscope; i++) await new Promise(r => setTimeout(r, 10));
 		const out = {sum: 0};
-		for (let i = 0; i < 20000; i++) { console.debug('x', i); out.sum++ }
+		for (let i = 0; i < 9000; i++) { console.debug('x', i); out.sum++ }
 		out.text = await (await fetch('/json')).text();
 		out.lost = natscope.status().lost;
 		const c = natscope.component('X', {});
@@ -503,10 +504,10 @@ func TestPageIsUntouched(t *testing.T) {
 		out.gone = String(globalThis.natscope) + String(globalThis.natscopeReady);
 		return out;
 	`, &got)
-	if got.Sum != 20000 || got.Text != `{"items":[1,2,3]}` {
+	if got.Sum != 9000 || got.Text != `{"items":[1,2,3]}` {
 		t.Errorf("the page was disturbed: %+v", got)
 	}
-	if got.Lost < 20000-8192-10 {
+	if got.Lost < 9000-8192-10 {
 		t.Errorf("%d records are known as lost: queues are not bounded", got.Lost)
 	}
 	if got.Native != "true,true,true,true" || got.Gone != "undefinedundefined" {
@@ -524,7 +525,7 @@ func TestRefusedPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var warned []string
-	natstestUntil(t, "the warning", func() bool {
+	natstest.Until(t, "the warning", func() bool {
 		run(t, ctx, `return warned`, &warned)
 		return len(warned) > 0
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
@@ -162,7 +163,7 @@ func TestAReloadWhoseByeWasLostKeepsTheID(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Resume = time.Hour })
 	p, _ := r.page("page")
 	p.ws.Close()
-	natstestUntil(t, "the socket's end is noticed", func() bool { return r.Stats().Connections == 0 })
+	natstest.Until(t, "the socket's end is noticed", func() bool { return r.Stats().Connections == 0 })
 	_, w := r.page("page")
 	if w.Source != "page" {
 		t.Errorf("welcome %+v", w)
@@ -215,7 +216,7 @@ func TestAPageThatDoesNotComeBackCloses(t *testing.T) {
 	if got := texts(s.Source("page")); !slices.Equal(got, []string{"last words"}) {
 		t.Errorf("console %q", got)
 	}
-	natstestUntil(t, "the session is forgotten", func() bool { return r.Stats().Pages == 0 })
+	natstest.Until(t, "the session is forgotten", func() bool { return r.Stats().Pages == 0 })
 }
 
 func TestMalformedMessagesChangeNothingAndKeepTheConnection(t *testing.T) {
@@ -275,15 +276,10 @@ func TestTooMuchEndsTheConnectionWithAReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.rejected(CodeMessage)
+	r.rate = pageRate{records: 1, burstRecords: 5, bytes: 1 << 20, burstBytes: 1 << 20}
 	q, _ := r.page("flood")
-	rec := `{"t":1,"topic":"x"}`
-	batch := strings.Repeat(rec+",", 9999) + rec
-	for range 2 + burstRecords/10000 {
-		q.n++
-		if err := q.ws.WriteMessage(1, []byte(`{"type":"records","n":`+itoa(q.n)+`,"plane":"event","records":[`+batch+`]}`)); err != nil {
-			break
-		}
-	}
+	q.acked(q.log("1", "2", "3"))
+	q.log("4", "5", "6")
 	if got := q.rejected(CodeRate); !got.Retry {
 		t.Error("a page that was too fast may not come back")
 	}
@@ -336,7 +332,7 @@ func TestBodies(t *testing.T) {
 		return data, end
 	}
 	for request, want := range map[string][2]string{"whole": {"hello world", subjects.BodyComplete}, "holed": {"abc", subjects.BodyTruncated}, "tail": {"", subjects.BodyTruncated}} {
-		natstestUntil(t, "the body "+request, func() bool {
+		natstest.Until(t, "the body "+request, func() bool {
 			data, end := read(request)
 			return data == want[0] && end == want[1]
 		})
@@ -369,7 +365,7 @@ func TestTreeWaitsForItsSnapshot(t *testing.T) {
 func (r *rig) ask(id subjects.SourceID, kind string) {
 	r.t.Helper()
 	src := r.source(string(id))
-	natstestUntil(r.t, "the source answers", func() bool {
+	natstest.Until(r.t, "the source answers", func() bool {
 		m, err := r.conn.Request(subjects.Control(space, id, src.Generation), []byte(`{"kind":"`+kind+`"}`), time.Second)
 		return err == nil && strings.Contains(string(m.Data), `"ok":true`)
 	})

@@ -2,19 +2,21 @@ package ingest
 
 import "time"
 
-// The most that one page may send. The client keeps itself below these; they
-// stop a page that does not. A burst must hold what a page has queued while it
-// was offline.
-const (
-	// maxMessageBytes bounds one message: a body chunk in base64, or a batch of records, and then some.
-	maxMessageBytes = 1 << 20
-	// recordsPerSecond and burstRecords bound the records of one page.
-	recordsPerSecond = 20000
-	burstRecords     = 100000
-	// bytesPerSecond and burstBytes bound the bytes of one page.
-	bytesPerSecond = 64 << 20
-	burstBytes     = 128 << 20
-)
+// maxMessageBytes bounds one message: a body chunk in base64, or a batch of records, and then some.
+const maxMessageBytes = 1 << 20
+
+// pageRate is the most that one page may send, for long and at once. The client
+// keeps itself below it; it stops a page that does not.
+type pageRate struct {
+	records, burstRecords float64
+	bytes, burstBytes     float64
+}
+
+// defaultRate lets a page send at once what it queued while it was offline.
+var defaultRate = pageRate{
+	records: 20000, burstRecords: 100000,
+	bytes: 64 << 20, burstBytes: 128 << 20,
+}
 
 // bucket is a token bucket. It is not safe for concurrent use.
 type bucket struct {

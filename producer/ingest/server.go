@@ -61,6 +61,7 @@ type Server struct {
 	o       Options
 	log     *slog.Logger
 	handler http.Handler
+	rate    pageRate
 
 	wg sync.WaitGroup // readers and closers
 
@@ -108,6 +109,7 @@ func New(o Options) (*Server, error) {
 		byRealm: make(map[source.RealmID]*session),
 		byID:    make(map[subjects.SourceID]*session),
 		stats:   Stats{Rejected: make(map[string]uint64)},
+		rate:    defaultRate,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

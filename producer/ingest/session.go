@@ -54,8 +54,8 @@ func newSession(s *Server, id subjects.SourceID, h *Hello) *session {
 		started:    make(chan struct{}),
 		resnapshot: true,
 		bodies:     make(map[bodyKey]*pageBody),
-		records:    newBucket(recordsPerSecond, burstRecords, now),
-		bytes:      newBucket(bytesPerSecond, burstBytes, now),
+		records:    newBucket(s.rate.records, s.rate.burstRecords, now),
+		bytes:      newBucket(s.rate.bytes, s.rate.burstBytes, now),
 	}
 	x.hello.Store(h)
 	return x
@@ -145,7 +145,7 @@ func (x *session) welcome(resumed bool) Welcome {
 		Limits: PageLimits{
 			RequestBodyBytes: l.RequestBodyBytes, ResponseBodyBytes: l.ResponseBodyBytes, BodyChunkBytes: l.BodyChunkBytes,
 			Nodes: l.ComponentNodes, Depth: l.TreeDepth,
-			MessageBytes: maxMessageBytes, RecordsPerSecond: recordsPerSecond,
+			MessageBytes: maxMessageBytes, RecordsPerSecond: int(x.server.rate.records),
 			ReconnectMin: l.ReconnectMin.Milliseconds(), ReconnectMax: l.ReconnectMax.Milliseconds(),
 		},
 	}
@@ -278,7 +278,7 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 		return Rejected{}, false
 	}
 	if !x.affordable(m, size) {
-		return Rejected{Code: CodeRate, Reason: fmt.Sprintf("the page sends more than %d records or %d bytes a second", recordsPerSecond, bytesPerSecond), Retry: true}, false
+		return Rejected{Code: CodeRate, Reason: fmt.Sprintf("the page sends more than %.0f records or %.0f bytes a second", x.server.rate.records, x.server.rate.bytes), Retry: true}, false
 	}
 	if m.N > x.last {
 		gap := m.N != x.last+1

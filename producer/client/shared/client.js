@@ -121,6 +121,7 @@ export class Client {
         scope: env.scope, patches, faults,
         record: (topic, data) => this.record('net', topic, JSON.stringify(data)),
         sendBody: m => {
+          if (this.stopped) return false;
           const kept = this.outbox.pushBody(m);
           this.pump();
           return kept;
@@ -315,7 +316,7 @@ export class Client {
    */
   component(name, values, parent) {
     const above = parent === undefined || parent === null ? undefined : nodes.get(parent);
-    const lost = parent !== undefined && parent !== null && !above;
+    const lost = this.stopped || parent !== undefined && parent !== null && !above;
     const n = lost ? undefined : this.faults.run(() => this.tree.add(name, values, above));
     /** @type {Component} */
     const handle = Object.freeze({

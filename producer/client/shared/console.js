@@ -1,4 +1,5 @@
-import { encode, encodeShort, cut, wellFormed } from './value.js';
+import { encode, encodeShort } from './value.js';
+import { cut, wellFormed } from './text.js';
 import { callSite } from './stack.js';
 
 /** @typedef {import('./protocol.js').Json} Json */

@@ -1,4 +1,5 @@
-import { encode, encodeShort, errorStack } from './value.js';
+import { encode, encodeShort } from './value.js';
+import { errorStack } from './read.js';
 import { parseStack } from './stack.js';
 
 /**

@@ -1,5 +1,5 @@
 import { callSite } from './stack.js';
-import { messageOf } from './value.js';
+import { messageOf } from './read.js';
 import { BodyCapture } from './body.js';
 import { readHeaders, readRequest, readRequestBody, parseType } from './request.js';
 import { Observation, Passage, isAbort, readAlong } from './response.js';

@@ -20,20 +20,24 @@ const TRIES = 3;
 const PAUSE = 80;
 
 /**
- * Claims the remembered id, or a fresh one. It never rejects.
+ * Claims the remembered id, or a fresh one. A wanted id is asked for even when
+ * another page has it: the server then gives it a number, which a reload keeps.
+ * It never rejects.
  * @param {Ground} ground
- * @param {string} [wanted] the id to prefer over the remembered one
+ * @param {string} [wanted]
  * @returns {Promise<Claim>}
  */
 export async function claimIdentity(ground, wanted) {
-  const remembered = wanted ?? attempt(() => ground.load?.()) ?? undefined;
-  if (remembered && isID(remembered)) {
+  const stored = attempt(() => ground.load?.()) ?? undefined;
+  const remembered = wanted === undefined || stored?.startsWith(`${wanted}-`) ? stored : wanted;
+  if (remembered && (isID(remembered) || remembered === wanted)) {
     for (let i = 0; i < TRIES; i++) {
       const release = await claim(ground, remembered);
       if (release) return { id: remembered, release };
       if (i + 1 < TRIES) await ground.wait(PAUSE);
     }
   }
+  if (wanted) return { id: wanted, release: () => {} };
   const id = freshID();
   remember(ground, id);
   return { id, release: await claim(ground, id) ?? (() => {}) };

@@ -9,6 +9,7 @@ const PLANES = ['tree', 'net', 'console', 'event'];
 const QUEUE_RECORDS = 8192;
 const QUEUE_SIZE = 4 << 20;
 const BODY_SIZE = 16 << 20;
+const BODY_COUNT = 20000;
 /** How large one message gets before another is begun. */
 const MESSAGE_SIZE = 128 << 10;
 const MESSAGE_RECORDS = 512;
@@ -34,7 +35,7 @@ export class Outbox {
     this.planes = new Map(PLANES.map(p => [p, new Queue(QUEUE_RECORDS, QUEUE_SIZE)]));
     // A tree is bounded by its own limits, and losing a part of it loses all.
     this.planes.set('tree', new Queue(Infinity, Infinity));
-    this.bodies = new Queue(Infinity, Infinity);
+    this.bodies = new Queue(BODY_COUNT, Infinity);
     /** @type {Omit<UpdateMessage, 'type'> | undefined} */
     this.update = undefined;
     /** @type {Flight[]} */
@@ -62,7 +63,8 @@ export class Outbox {
 
   /**
    * Enqueues a piece of a body. It reports false, and keeps nothing, when the
-   * queue is full; the end of a body always fits.
+   * queue is full. The end of a body always fits, if need be in the place of the
+   * oldest piece, whose body the server then knows to be cut.
    * @param {import('./protocol.js').BodyMessage} m
    * @returns {boolean}
    */

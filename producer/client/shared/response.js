@@ -1,5 +1,5 @@
 import { EventStreamParser } from './sse.js';
-import { messageOf } from './value.js';
+import { messageOf } from './read.js';
 
 /** @typedef {import('./body.js').BodyCapture} BodyCapture */
 

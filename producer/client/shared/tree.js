@@ -1,4 +1,5 @@
-import { encode, encodeShort, primitiveText, cut, wellFormed } from './value.js';
+import { encode, encodeShort, primitiveText } from './value.js';
+import { cut, wellFormed } from './text.js';
 
 /** The version of snapshots, as package subjects/tree (Go) has it. */
 const SCHEMA_VERSION = 1;
@@ -79,7 +80,8 @@ export class Tree {
     parent.last = n;
     this.size++;
     this.used = true;
-    this.added.push(n);
+    if (!this.whole) this.added.push(n);
+    this.bound();
     return n;
   }
 
@@ -91,7 +93,7 @@ export class Tree {
   update(n, values) {
     if (!n.alive) return;
     Object.assign(n.values, copyValues(values));
-    if (n.sent) this.changed.add(n);
+    if (n.sent && !this.whole) this.changed.add(n);
   }
 
   /**
@@ -105,12 +107,18 @@ export class Tree {
     else p.first = n.next;
     if (n.next) n.next.prev = n.prev;
     else p.last = n.prev;
-    if (n.sent) this.removed.push(n.id);
+    if (n.sent && !this.whole) this.removed.push(n.id);
     walk(n, x => {
       x.alive = false;
       this.size--;
       this.changed.delete(x);
     });
+    this.bound();
+  }
+
+  /** While nobody takes changes, what came and went must not pile up: a snapshot is smaller then. */
+  bound() {
+    if (this.added.length + this.removed.length > 2 * this.size + 1000) this.reset();
   }
 
   /** @returns {boolean} whether there is anything to take */
@@ -122,6 +130,7 @@ export class Tree {
   /** The reader lost the tree: everything is sent with the next take. */
   reset() {
     this.whole = true;
+    this.clear();
   }
 
   /** @returns {TreeRecord[]} the records that tell the reader what changed */

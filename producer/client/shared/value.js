@@ -7,6 +7,9 @@
  * Only a Proxy's traps run, since nothing tells a Proxy from its target.
  */
 
+import { constructorName, count, first, functionName, getter, inherited, messageOf, ownData, property, errorStack, tryCall } from './read.js';
+import { cut, ellipsis, oneLine, quote, wellFormed } from './text.js';
+
 /** @typedef {import('./protocol.js').Json} Json */
 
 /** The key that marks an object as a marker. */
@@ -114,21 +117,6 @@ function encodeError(e) {
   const stack = quiet ? errorStack(e) : undefined;
   if (stack) out.stack = cut(stack, MAX_STRING);
   return out;
-}
-
-/**
- * The stack of an error. Engines store it as a value or behind an accessor of
- * their own, which is the one accessor that is called.
- * @param {Error} e
- * @returns {string | undefined}
- */
-export function errorStack(e) {
-  try {
-    const s = e.stack;
-    return typeof s === 'string' ? wellFormed(s) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -305,65 +293,6 @@ function encodeFields(v, keys, name) {
 }
 
 /**
- * Reads an own property without calling an accessor.
- * @param {object} v
- * @param {string} key
- * @returns {unknown}
- */
-function property(v, key) {
-  const d = Object.getOwnPropertyDescriptor(v, key);
-  if (!d) return undefined;
-  if ('value' in d) return d.value;
-  const f = () => undefined;
-  Object.defineProperty(f, 'name', { value: `${d.get ? 'get' : 'set'} ${key}` });
-  return f;
-}
-
-/**
- * Reads a string property of an object or its prototypes without calling an accessor.
- * @param {object} v
- * @param {string} key
- * @returns {string | undefined}
- */
-function inherited(v, key) {
-  for (let o = v; o; o = Object.getPrototypeOf(o)) {
-    const d = Object.getOwnPropertyDescriptor(o, key);
-    if (d) return typeof d.value === 'string' ? wellFormed(d.value) : undefined;
-  }
-  return undefined;
-}
-
-/**
- * @param {object} v
- * @param {string} key
- * @returns {boolean} whether v has an own property of the name
- */
-function ownData(v, key) {
-  return Object.getOwnPropertyDescriptor(v, key) !== undefined;
-}
-
-/**
- * @param {object} v
- * @returns {string} the name of an object's class, as far as it is known
- */
-function constructorName(v) {
-  for (let o = Object.getPrototypeOf(v); o; o = Object.getPrototypeOf(o)) {
-    const d = Object.getOwnPropertyDescriptor(o, 'constructor');
-    if (d && typeof d.value === 'function') return functionName(d.value);
-  }
-  return '';
-}
-
-/**
- * @param {Function} f
- * @returns {string}
- */
-function functionName(f) {
-  const d = Object.getOwnPropertyDescriptor(f, 'name');
-  return d && typeof d.value === 'string' ? cut(wellFormed(d.value), 1000) : '';
-}
-
-/**
  * @param {Json} value
  * @param {number} size
  * @returns {Json}
@@ -426,121 +355,8 @@ function fieldName(s) {
 /**
  * @param {string} s
  * @param {number} limit
- * @returns {string}
- */
-function quote(s, limit) {
-  return JSON.stringify(ellipsis(s, limit));
-}
-
-/**
- * @param {string} s
- * @param {number} limit
- * @returns {string}
- */
-function oneLine(s, limit) {
-  return ellipsis(s, limit).replace(/\r\n|\n|\r/g, ' ');
-}
-
-/**
- * Cuts a text to a number of characters, the last of which is then "…".
- * @param {string} s
- * @param {number} limit
- * @returns {string}
- */
-function ellipsis(s, limit) {
-  if (s.length <= limit) return wellFormed(s);
-  const chars = Array.from(s.slice(0, 2 * limit + 2));
-  return chars.length <= limit ? wellFormed(s) : wellFormed(chars.slice(0, limit - 1).join('')) + '…';
-}
-
-/**
- * @param {string} s
- * @param {number} limit
  * @returns {Json}
  */
 function cutString(s, limit) {
   return { [TAG]: 'string', head: cut(s, limit), length: s.length };
-}
-
-/**
- * Cuts a text to a number of UTF-16 units without splitting a pair.
- * @param {string} s
- * @param {number} limit
- * @returns {string}
- */
-export function cut(s, limit) {
-  if (s.length <= limit) return wellFormed(s);
-  const last = s.charCodeAt(limit - 1);
-  return wellFormed(s.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit));
-}
-
-/**
- * Replaces lone surrogates, which UTF-8 cannot hold.
- * @param {string} s
- * @returns {string}
- */
-export function wellFormed(s) {
-  return /[\ud800-\udfff]/.test(s) ? s.replace(/[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]/g, m => m.length === 2 ? m : '\ufffd') : s;
-}
-
-/**
- * @param {unknown} e
- * @returns {string} what a thrown value says
- */
-export function messageOf(e) {
-  try {
-    if (e !== null && typeof e === 'object') return cut(inherited(e, 'message') ?? 'a value without a message was thrown', 1000);
-    return cut(String(e), 1000);
-  } catch {
-    return 'a value without a message was thrown';
-  }
-}
-
-/**
- * @template T
- * @param {Iterator<T>} it
- * @param {number} n
- * @returns {T[]} the first n values
- */
-function first(it, n) {
-  const out = [];
-  for (let i = 0; i < n; i++) {
-    const { value, done } = it.next();
-    if (done) break;
-    out.push(value);
-  }
-  return out;
-}
-
-/**
- * @param {Iterator<unknown>} it
- * @returns {number}
- */
-function count(it) {
-  let n = 0;
-  while (!it.next().done) n++;
-  return n;
-}
-
-/**
- * @param {object} o
- * @param {PropertyKey} key
- * @returns {(this: any) => any}
- */
-function getter(o, key) {
-  return /** @type {any} */ (Object.getOwnPropertyDescriptor(o, key))?.get ?? (() => undefined);
-}
-
-/**
- * Calls an intrinsic on a value that may only look like one of its kind.
- * @param {(this: any) => any} f
- * @param {unknown} v
- * @returns {any} undefined if it refuses
- */
-function tryCall(f, v) {
-  try {
-    return f.call(v);
-  } catch {
-    return undefined;
-  }
 }

@@ -69,7 +69,13 @@ test('what is no id in the storage is not used', async () => {
   assert.notEqual(freshID(), freshID());
 });
 
-test('a wanted id wins over the remembered one', async () => {
-  const tab = browser().tab({ stored: 'old' });
-  assert.equal((await claimIdentity(tab.ground, 'wanted')).id, 'wanted');
+test('a wanted id wins over the remembered one, and copies ask for it too', async () => {
+  const b = browser();
+  const first = b.tab({ stored: 'old' });
+  const claim = await claimIdentity(first.ground, 'shop');
+  assert.equal(claim.id, 'shop');
+  const second = b.tab();
+  assert.equal((await claimIdentity(second.ground, 'shop')).id, 'shop');
+  second.stored = 'shop-2'; // as the server told it
+  assert.equal((await claimIdentity(second.ground, 'shop')).id, 'shop-2');
 });

@@ -178,3 +178,21 @@ test('nothing grows below a component that is gone', () => {
   tree.remove(a);
   assert.equal(tree.size, 1);
 });
+
+test('a page that nobody watches piles nothing up', () => {
+  const tree = new Tree(limits);
+  const reader = new Reader();
+  const churn = () => {
+    for (let i = 0; i < 20000; i++) tree.remove(tree.add('C', { i }));
+  };
+  churn(); // before the first take
+  tree.add('Stays', {});
+  tree.take().forEach(r => reader.apply(r));
+  churn(); // after it
+  const sent = Array.from({ length: 3000 }, () => tree.add('D', {}));
+  tree.take().forEach(r => reader.apply(r));
+  sent.forEach(n => tree.remove(n));
+  assert.ok(tree.added.length + tree.removed.length < 2000, `${tree.added.length} and ${tree.removed.length} changes are kept`);
+  tree.take().forEach(r => reader.apply(r));
+  assert.equal(reader.print(), print(tree.root));
+});

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { encode, encodeShort, primitiveText, cut } from '../shared/value.js';
+import { encode, encodeShort, primitiveText } from '../shared/value.js';
+import { cut } from '../shared/text.js';
 
 const vectors = JSON.parse(readFileSync(new URL('../../../subjects/testdata/wire/values.json', import.meta.url), 'utf8'));
 
