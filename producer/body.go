@@ -32,6 +32,8 @@ type piece struct {
 	data   []byte
 	end    string
 	total  int64
+	// part says that the rest of the piece still waits.
+	part bool
 }
 
 // bodyQueue holds the pieces of all bodies that wait to be sent.
@@ -182,10 +184,10 @@ func (q *bodyQueue) take(limit int) *piece {
 	p := q.pieces[0]
 	out := *p
 	if len(p.data) > limit {
-		out.data, out.end = p.data[:limit:limit], ""
+		out.data, out.end, out.part = p.data[:limit:limit], "", true
 		p.data, p.offset = p.data[limit:], p.offset+int64(limit)
-		q.queued++
 	} else {
+		q.inflight = 1
 		q.pieces[0] = nil
 		q.pieces = q.pieces[1:]
 		if p.body.tail == p {
@@ -196,7 +198,6 @@ func (q *bodyQueue) take(limit int) *piece {
 		out.end = subjects.BodyTruncated
 	}
 	q.bytes -= len(out.data)
-	q.inflight = 1
 	return &out
 }
 
@@ -216,6 +217,11 @@ func (q *bodyQueue) putBack(p *piece) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inflight = 0
+	if p.part {
+		// It is a piece of its own from now on.
+		p.part = false
+		q.queued++
+	}
 	q.bytes += len(p.data)
 	q.pieces = append([]*piece{p}, q.pieces...)
 }

@@ -1,6 +1,10 @@
 package producer
 
-import "github.com/natscope/natscope/subjects"
+import (
+	"encoding/json"
+
+	"github.com/natscope/natscope/subjects"
+)
 
 // mark says where the data of one record begin in the memory of its chunk, and where its line ends.
 type mark struct{ data, end uint32 }
@@ -79,7 +83,10 @@ func (f *frame) len() int { return len(f.marks) }
 func (f *frame) cut(plane subjects.Plane, limit int) {
 	m := f.marks[0]
 	data := f.body[m.data : len(f.body)-len("}\n")]
-	data = shrink(plane, f.topic, data, max(limit-int(m.data)-len("}\n"), 256))
+	var r subjects.Record
+	// The line is of appendLine's making; the topic is all that is wanted of it.
+	_ = json.Unmarshal(f.body, &r)
+	data = shrink(plane, r.Topic, data, max(limit-int(m.data)-len("}\n"), 256))
 	body := append(f.body[:m.data:m.data], data...)
 	f.body = append(body, '}', '\n')
 	f.marks = []mark{{m.data, uint32(len(f.body))}}

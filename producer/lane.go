@@ -171,8 +171,10 @@ func (l *lane) done(delivered bool) {
 	if c.piece != nil {
 		l.bodies.settle(c.piece, delivered)
 		if delivered {
-			l.counts.published.Add(1)
 			l.counts.frames.Add(1)
+			if !c.piece.part {
+				l.counts.published.Add(1)
+			}
 		}
 		return
 	}

@@ -84,7 +84,7 @@ func (l *loop) dialOptions() []nats.Option {
 			return wait/2 + rand.N(wait/2+1)
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.give(order{kind: orderError, err: err}) }),
-		nats.ConnectHandler(nil),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.give(order{kind: orderError, err: fmt.Errorf("connecting to NATS: %w", err)}) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				l.give(order{kind: orderError, err: err})
@@ -171,6 +171,21 @@ func (l *loop) lostLink(err error) {
 	}
 	l.p.trouble("no connection", err)
 	l.redialAt = time.Now().Add(l.p.o.Limits.ReconnectMin)
+}
+
+// leave makes sure that the server knows that nobody listens any more: whoever
+// asks a closed source must hear at once that there is no responder.
+func (l *loop) leave() {
+	if l.link == nil {
+		return
+	}
+	for _, s := range l.link.served {
+		_ = s.Unsubscribe()
+	}
+	l.link.served = nil
+	ctx, cancel := context.WithTimeout(l.ctx, time.Second)
+	defer cancel()
+	_ = l.link.nc.FlushWithContext(ctx)
 }
 
 // unlink stops using the connection and closes it if it is the producer's own.

@@ -73,6 +73,7 @@ func (l *loop) run() {
 	for {
 		next, finished := l.step(time.Now())
 		if finished {
+			l.leave()
 			return
 		}
 		timer.Reset(time.Until(next))

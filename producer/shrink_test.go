@@ -45,7 +45,7 @@ func quoted(s string) json.RawMessage {
 
 func TestShrinkKeepsMeaning(t *testing.T) {
 	m := shrunk(t, subjects.PlaneConsole, console.TopicMessage, console.Message{
-		Type: "error", Args: []json.RawMessage{quoted("short"), quoted(long(1 << 20)), []byte(`{"a":` + string(quoted(long(1<<20))) + `}`), []byte(`[` + string(quoted(long(1<<20))) + `]`)},
+		Type: "error", Args: []json.RawMessage{quoted("short"), quoted(long(64 << 10)), []byte(`{"a":` + string(quoted(long(64<<10))) + `}`), []byte(`[` + string(quoted(long(64<<10))) + `]`)},
 		Stack: make([]network.Frame, 500),
 	})
 	if m.Type != "error" || string(m.Args[0]) != `"short"` || len(m.Args) != 4 || len(m.Stack) != shrunkFrames {
@@ -60,11 +60,11 @@ func TestShrinkKeepsMeaning(t *testing.T) {
 	if len(many.Args) == 0 {
 		t.Error("no arguments left")
 	}
-	x := shrunk(t, subjects.PlaneConsole, console.TopicException, console.Exception{Text: long(1 << 20), Value: quoted(long(1 << 20)), Line: 3})
+	x := shrunk(t, subjects.PlaneConsole, console.TopicException, console.Exception{Text: long(64 << 10), Value: quoted(long(64 << 10)), Line: 3})
 	if x.Line != 3 || x.Text == "" {
 		t.Errorf("%+v", x)
 	}
-	headers := slicesOf(3, network.Header{"X-Large", long(1 << 20)})
+	headers := slicesOf(3, network.Header{"X-Large", long(64 << 10)})
 	s := shrunk(t, subjects.PlaneNet, network.TopicStart, network.Start{ID: "r1", Method: "GET", URL: "http://x/", Headers: headers})
 	if s.ID != "r1" || s.URL != "http://x/" || len(s.Headers) != 4 || s.Headers[3][0] != "natscope-truncated" {
 		t.Errorf("%+v", s)
@@ -73,18 +73,18 @@ func TestShrinkKeepsMeaning(t *testing.T) {
 	if r.ID != "r1" || r.Status != 200 || len(r.Headers) != 4 {
 		t.Errorf("%+v", r)
 	}
-	msg := shrunk(t, subjects.PlaneNet, network.TopicMessage, network.Message{ID: "r1", Data: long(1 << 20)})
+	msg := shrunk(t, subjects.PlaneNet, network.TopicMessage, network.Message{ID: "r1", Data: long(64 << 10)})
 	if msg.ID != "r1" || !strings.Contains(msg.Data, "bytes in all") {
 		t.Errorf("%.100s", msg.Data)
 	}
-	b64 := shrunk(t, subjects.PlaneNet, network.TopicMessage, network.Message{ID: "r1", Base64: true, Data: strings.Repeat("QUJD", 1<<18)})
+	b64 := shrunk(t, subjects.PlaneNet, network.TopicMessage, network.Message{ID: "r1", Base64: true, Data: strings.Repeat("QUJD", 1<<14)})
 	if len(b64.Data)%4 != 0 || len(b64.Data) < 1000 {
 		t.Errorf("%d characters of base64", len(b64.Data))
 	}
-	if e := shrunk(t, subjects.PlaneNet, network.TopicError, network.Error{ID: "r1", Text: long(1 << 20)}); e.ID != "r1" {
+	if e := shrunk(t, subjects.PlaneNet, network.TopicError, network.Error{ID: "r1", Text: long(64 << 10)}); e.ID != "r1" {
 		t.Errorf("%+v", e)
 	}
-	if e := shrunk(t, subjects.PlaneNet, network.TopicEnd, network.End{ID: "r1", Bytes: 5, Error: long(1 << 20)}); e.Bytes != 5 {
+	if e := shrunk(t, subjects.PlaneNet, network.TopicEnd, network.End{ID: "r1", Bytes: 5, Error: long(64 << 10)}); e.Bytes != 5 {
 		t.Errorf("%+v", e)
 	}
 }

@@ -20,9 +20,10 @@ import (
 
 // Server is a NATS server with JetStream on a loopback port.
 type Server struct {
-	t    testing.TB
-	opts server.Options
-	s    *server.Server
+	t     testing.TB
+	opts  server.Options
+	s     *server.Server
+	login []nats.Option
 }
 
 // Start runs a server on a free port. change may adjust its options.
@@ -74,6 +75,12 @@ func (x *Server) Stop() {
 	x.s = nil
 }
 
+// Change adjusts the options that the next Run uses.
+func (x *Server) Change(f func(*server.Options)) { f(&x.opts) }
+
+// As makes the helper's own connections use the credentials.
+func (x *Server) As(user, password string) { x.login = []nats.Option{nats.UserInfo(user, password)} }
+
 // URL is the address of the server, also while it is stopped.
 func (x *Server) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", x.opts.Port) }
 
@@ -83,7 +90,8 @@ func (x *Server) Port() int { return x.opts.Port }
 // Connect opens a connection that ends with the test.
 func (x *Server) Connect(options ...nats.Option) *nats.Conn {
 	x.t.Helper()
-	nc, err := nats.Connect(x.URL(), append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, options...)...)
+	all := append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, x.login...)
+	nc, err := nats.Connect(x.URL(), append(all, options...)...)
 	if err != nil {
 		x.t.Fatalf("connect: %v", err)
 	}
