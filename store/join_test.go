@@ -2,21 +2,15 @@ package store
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/internal/natstest"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
-	"github.com/natscope/natscope/subjects/console"
-	"github.com/natscope/natscope/subjects/network"
-	"github.com/natscope/natscope/subjects/source"
-	"github.com/natscope/natscope/subjects/tree"
 )
 
 // journal keeps every message that was stored, so that a reference can be folded from it.
@@ -58,76 +52,6 @@ func (j *journal) reference(t testing.TB, l subjects.Limits) string {
 	return natstest.Dump(t, s)
 }
 
-// busy writes records of all kinds for one source, in frames of random size.
-func busy(t testing.TB, js jetstream.JetStream, id subjects.SourceID, j *journal, records int, seed uint64) {
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	src := natstest.NewSource(t, js, "t", id)
-	src.Sent = j.sent
-	src.Open()
-	revision, next, alive := uint64(0), 2000, []tree.NodeID(nil)
-	request := 0
-	for n := 0; n < records && !t.Failed(); {
-		switch rnd.IntN(40) {
-		case 0:
-			src.Open()
-			revision = 0
-			continue
-		case 1:
-			src.Skip(subjects.PlaneConsole, 1+rnd.IntN(3))
-			continue
-		case 2:
-			src.Send(subjects.PlaneLife, source.TopicUpdate, source.Update{Title: new(fmt.Sprint(n))})
-			n++
-			continue
-		}
-		if revision == 0 {
-			revision++
-			if rnd.IntN(2) == 0 {
-				src.Send(subjects.PlaneTree, tree.TopicSnapshot, natstest.Tree(revision, 20+rnd.IntN(100)))
-				alive = []tree.NodeID{1}
-			} else {
-				// A snapshot of many records, each in a frame of its own, so that a save may fall between them.
-				src.Send(subjects.PlaneTree, tree.TopicBegin, tree.Snapshot{Version: 1, Profile: tree.ProfileComponent, Revision: revision})
-				alive = []tree.NodeID{1}
-				src.Send(subjects.PlaneTree, tree.TopicNodes, tree.Nodes{Revision: revision, Nodes: []tree.PlacedNode{{Node: tree.Node{ID: 1, Name: "app"}}}})
-				for i := range 4 {
-					src.Send(subjects.PlaneTree, tree.TopicNodes, tree.Nodes{Revision: revision, Nodes: []tree.PlacedNode{{Parent: 1, Node: tree.Node{ID: tree.NodeID(i + 2), Name: "part"}}}})
-				}
-				src.Send(subjects.PlaneTree, tree.TopicCommit, tree.Commit{Revision: revision, Count: 5})
-			}
-		}
-		var records []subjects.Record
-		plane := []subjects.Plane{subjects.PlaneTree, subjects.PlaneNet, subjects.PlaneConsole, subjects.PlaneEvent}[rnd.IntN(4)]
-		for range 1 + rnd.IntN(30) {
-			n++
-			switch plane {
-			case subjects.PlaneTree:
-				revision++
-				op := tree.Op{Op: tree.OpAdd, Parent: alive[rnd.IntN(len(alive))], Node: &tree.Node{ID: tree.NodeID(next), Name: "new", Text: natstest.Pad(40, n)}}
-				if i := rnd.IntN(len(alive)); i > 0 && rnd.IntN(3) == 0 {
-					op = tree.Op{Op: tree.OpUpdate, Node: &tree.Node{ID: alive[i], Name: "new", Text: fmt.Sprint(n)}}
-				} else {
-					alive = append(alive, tree.NodeID(next))
-					next++
-				}
-				records = append(records, src.Record(tree.TopicOps, tree.Ops{Revision: revision, Commit: revision, Ops: []tree.Op{op}}))
-			case subjects.PlaneNet:
-				request++
-				rid := network.RequestID(fmt.Sprintf("r%d", request))
-				records = append(records, src.Record(network.TopicStart, network.Start{ID: rid, URL: "http://x/" + natstest.Pad(30, n)}))
-				if old := network.RequestID(fmt.Sprintf("r%d", max(1, request-rnd.IntN(150)))); rnd.IntN(2) == 0 {
-					records = append(records, src.Record(network.TopicResponse, network.Response{ID: old, Status: 200}), src.Record(network.TopicEnd, network.End{ID: old, Bytes: 1}))
-				}
-			case subjects.PlaneConsole:
-				records = append(records, src.Record(console.TopicMessage, console.Message{Type: "log", Logger: natstest.Pad(30, n)}))
-			default:
-				records = append(records, src.Record("custom", n))
-			}
-		}
-		src.Frame(plane, 0, records...)
-	}
-}
-
 // TestJoinWhileEverythingHappens is the promise of a replica: whenever it joins,
 // whatever happens to stores and stream, it holds what the records say.
 func TestJoinWhileEverythingHappens(t *testing.T) {
@@ -151,7 +75,11 @@ func TestJoinWhileEverythingHappens(t *testing.T) {
 	for i := range sources {
 		id := subjects.SourceID(fmt.Sprintf("s%d", i))
 		js := srv.JetStream()
-		writers.Go(func() { busy(t, js, id, &j, records, uint64(i)) })
+		writers.Go(func() {
+			src := natstest.NewSource(t, js, "t", id)
+			src.Sent = j.sent
+			src.Live(records, uint64(i))
+		})
 	}
 	// One store is killed and started again all the time, while another goes on.
 	others.Go(func() {

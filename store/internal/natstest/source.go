@@ -37,9 +37,12 @@ type Source struct {
 	space subjects.Space
 	next  map[subjects.Plane]subjects.Seq
 	clock float64
+	// alone counts the messages of a source without JetStream.
+	alone uint64
 }
 
-// NewSource returns a source that has not opened yet.
+// NewSource returns a source that has not opened yet. Without js it sends
+// nothing but counts by itself, and only Sent is told.
 func NewSource(t testing.TB, js jetstream.JetStream, space subjects.Space, id subjects.SourceID) *Source {
 	return &Source{ID: id, t: t, js: js, space: space}
 }
@@ -109,6 +112,11 @@ func (s *Source) Frame(p subjects.Plane, dropped uint64, records ...subjects.Rec
 func (s *Source) Raw(p subjects.Plane, h subjects.Header, data []byte) uint64 {
 	s.t.Helper()
 	subject := subjects.RecordSubject{Space: s.space, Source: s.ID, Generation: s.Generation, Plane: p}.String()
+	if s.js == nil {
+		s.alone++
+		s.Sent(s.alone, subject, h, data)
+		return s.alone
+	}
 	for end := time.Now().Add(20 * time.Second); ; {
 		header := maps.Clone(nats.Header(h))
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
