@@ -80,7 +80,7 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		g.log.Debug("not a DevTools connection", "remote", r.RemoteAddr, "error", err)
 		return
 	}
-	c := &conn{ws: ws, burst: bw.conn, queue: newQueue()}
+	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds)}
 	c.ctx, c.cancel = context.WithCancel(g.ctx)
 	g.serve(c, t)
 }
@@ -97,6 +97,9 @@ func (g *Gateway) serve(c *conn, t target) {
 	c.read(s.handle)
 
 	g.hub.remove(s)
+	if g.ctx.Err() != nil {
+		c.end(websocket.CloseGoingAway, reasonStopping)
+	}
 	c.cancel()
 	// A write that a stalled client blocks must not outlive the connection by much.
 	_ = c.burst.Conn.SetWriteDeadline(time.Now().Add(closeWait))

@@ -56,7 +56,7 @@ type follower struct {
 // sees which comes now. The records of a step come in one frame, so that a node
 // may be added, moved, changed and removed within one batch.
 func TestDocumentFollowsState(t *testing.T) {
-	for seed := range uint64(16) {
+	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			e := newEditor(t, seed)
 			g, err := New(Options{State: e.m})

@@ -49,6 +49,8 @@ type Gateway struct {
 	mux      *http.ServeMux
 
 	hub *hub
+	// bounds are those of the outgoing queue of each connection.
+	bounds load
 	// ctx ends when the gateway closes.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -63,7 +65,7 @@ var ErrOptions = errors.New("cdpgw: invalid options")
 
 // New returns a gateway over a state. The error wraps ErrOptions.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, version: o.Version, log: o.Logger}
+	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, version: o.Version, log: o.Logger, bounds: defaultBounds}
 	if g.state == nil {
 		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
 	}

@@ -12,9 +12,14 @@ const (
 	maxAnswerBytes  = 32 << 20
 )
 
+// defaultBounds are the bounds of every connection; tests use smaller ones.
+var defaultBounds = load{live: maxLiveMessages, bytes: maxLiveBytes, answers: maxAnswerBytes}
+
 // queue holds the encoded messages that wait for a connection's writer. It
 // never blocks whoever adds to it.
 type queue struct {
+	bounds load
+
 	mu       sync.Mutex
 	messages [][]byte
 	// waiting counts what is queued or being written, taken what of it is being written.
@@ -34,8 +39,8 @@ type load struct {
 	answers int // bytes of everything else
 }
 
-func newQueue() *queue {
-	return &queue{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newQueue(bounds load) *queue {
+	return &queue{bounds: bounds, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
 // answer adds what a command caused: events before its answer, or the answer.
@@ -57,7 +62,7 @@ func (q *queue) event(message []byte) bool {
 	if q.closed || q.overflow {
 		return true
 	}
-	if q.waiting.live >= maxLiveMessages || q.waiting.bytes+len(message) > maxLiveBytes {
+	if q.waiting.live >= q.bounds.live || q.waiting.bytes+len(message) > q.bounds.bytes {
 		q.overflow = true
 		return false
 	}
@@ -97,7 +102,7 @@ func (q *queue) sent() {
 func (q *queue) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.waiting.answers > maxAnswerBytes && !q.closed
+	return q.waiting.answers > q.bounds.answers && !q.closed
 }
 
 // close lets nothing more in and wakes both ends.

@@ -3,7 +3,6 @@ package cdpgw
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -272,13 +271,4 @@ func shop(t testing.TB) *memory {
 	m.log("orders", gen1, 10, "ready", 1, map[string]any{"a": 1})
 	m.get("orders", gen1, 20, "r1", 200, "hello")
 	return m
-}
-
-// names returns n ids of sources.
-func names(n int) []subjects.SourceID {
-	out := make([]subjects.SourceID, n)
-	for i := range out {
-		out[i] = subjects.SourceID(fmt.Sprintf("source-%d", i))
-	}
-	return out
 }
