@@ -109,6 +109,25 @@ type Timing struct {
 	HeadersEnd   float64 `json:"headersEnd"`
 }
 
+// maxPhase bounds the times of phases, in milliseconds: more than any request takes.
+const maxPhase = 1e12
+
+// clamp makes phases that no request can have into phases that did not occur, so
+// that nothing computed with them is infinite.
+func (t *Timing) clamp() {
+	if t == nil {
+		return
+	}
+	for _, p := range []*float64{
+		&t.DNSStart, &t.DNSEnd, &t.ConnectStart, &t.ConnectEnd, &t.TLSStart, &t.TLSEnd,
+		&t.SendStart, &t.SendEnd, &t.HeadersStart, &t.HeadersEnd,
+	} {
+		if !(*p >= 0 && *p <= maxPhase) {
+			*p = -1
+		}
+	}
+}
+
 // Response tells the headers of a response.
 type Response struct {
 	ID         RequestID `json:"id"`

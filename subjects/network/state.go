@@ -24,8 +24,14 @@ const (
 	SourceGone Ending = "gone"
 )
 
-// maxMessages is how many messages of one request are kept; older ones are counted.
-const maxMessages = 500
+// The most messages of one request, and bytes of their data, that are kept; older ones are counted.
+const (
+	maxMessages     = 500
+	maxMessageBytes = 1 << 20
+)
+
+// maxBytes bounds every count of bytes, so that no sum overflows or leaves what JavaScript holds exactly.
+const maxBytes = 1<<53 - 1
 
 // Timed is a value with its time on the source's clock, in milliseconds.
 type Timed[T any] struct {
@@ -118,13 +124,19 @@ func (s *State) Apply(generation string, t float64, topic string, data json.RawM
 	case TopicStart:
 		return s.start(generation, t, data, limit)
 	case TopicRequestBodyEnd:
-		return apply(s, generation, t, topic, data, func(r *Request, v BodyEnd) { r.BodyEnd = &Timed[BodyEnd]{t, v} })
+		return apply(s, generation, t, topic, data, func(r *Request, v BodyEnd) {
+			v.Bytes, v.Captured = clampBytes(v.Bytes), clampBytes(v.Captured)
+			r.BodyEnd = &Timed[BodyEnd]{t, v}
+		})
 	case TopicResponse:
-		return apply(s, generation, t, topic, data, func(r *Request, v Response) { r.Response = &Timed[Response]{t, v} })
+		return apply(s, generation, t, topic, data, func(r *Request, v Response) {
+			v.Timing.clamp()
+			r.Response = &Timed[Response]{t, v}
+		})
 	case TopicDataReceived:
 		return apply(s, generation, t, topic, data, func(r *Request, v DataReceived) {
-			r.Received.Bytes += v.Bytes
-			r.Received.Wire += v.Wire
+			r.Received.Bytes = clampBytes(r.Received.Bytes + clampBytes(v.Bytes))
+			r.Received.Wire = clampBytes(r.Received.Wire + clampBytes(v.Wire))
 			r.LastData = t
 		})
 	case TopicMessage:
@@ -171,6 +183,7 @@ func (s *State) start(generation string, t float64, data json.RawMessage, limit 
 	if v.Direction != Incoming {
 		v.Direction = Outgoing
 	}
+	v.BodyBytes = min(max(v.BodyBytes, -1), maxBytes)
 	s.Started++
 	r := &Request{Generation: generation, Order: s.Started, Start: Timed[Start]{t, v}}
 	s.Restore(r)
@@ -211,6 +224,7 @@ func apply[T interface {
 	c := &Change{Request: r, Topic: topic, T: t}
 	switch v := any(v).(type) {
 	case DataReceived:
+		v.Bytes, v.Wire = clampBytes(v.Bytes), clampBytes(v.Wire)
 		c.Data = &v
 	case Message:
 		c.Message = &v
@@ -237,14 +251,26 @@ func payloadID(v any) RequestID {
 }
 
 func (r *Request) addMessage(t float64, v Message) {
-	if len(r.Messages) == maxMessages {
-		r.Messages = r.Messages[1:]
-		r.MessagesLost++
-	}
 	r.Messages = append(r.Messages, Timed[Message]{t, v})
+	bytes, from := 0, len(r.Messages)
+	for from > 0 && len(r.Messages)-from < maxMessages {
+		if bytes += r.Messages[from-1].Value.size(); bytes > maxMessageBytes && from < len(r.Messages) {
+			break
+		}
+		from--
+	}
+	clear(r.Messages[:from])
+	r.Messages = r.Messages[from:]
+	r.MessagesLost += uint64(from)
 }
 
+func (m *Message) size() int { return len(m.Data) + len(m.Event) + len(m.EventID) }
+
+// clampBytes keeps a count of bytes between zero and maxBytes.
+func clampBytes(n int64) int64 { return min(max(n, 0), maxBytes) }
+
 func (r *Request) end(t float64, v End) {
+	v.Bytes, v.Wire, v.Captured = clampBytes(v.Bytes), clampBytes(v.Wire), clampBytes(v.Captured)
 	r.Ending, r.EndedAt, r.End = Finished, t, &v
 	if v.Truncated || v.Error != "" || v.Canceled {
 		r.Ending = FinishedTruncated

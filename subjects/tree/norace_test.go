@@ -2,5 +2,5 @@
 
 package tree
 
-// raceFactor is how much longer a measured time may be.
+// raceFactor is how much less the large tests do.
 const raceFactor = 1

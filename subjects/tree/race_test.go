@@ -2,5 +2,5 @@
 
 package tree
 
-// raceFactor is how much longer a measured time may be: the race detector slows everything down.
+// raceFactor is how much less the large tests do: the race detector slows everything down.
 const raceFactor = 10

@@ -1,0 +1,73 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/natscope/natscope/subjects/internal/wiretest"
+)
+
+func TestVectors(t *testing.T) {
+	cases := wiretest.Cases(t, "console.json")
+	wiretest.Payloads(t, cases, map[string]any{TopicMessage: Message{}, TopicException: Exception{}})
+	var s State
+	for _, c := range cases {
+		count := s.Count
+		e, err := s.Apply("g", c.T, 1000+c.T, c.Topic, c.Data, 100)
+		if c.Error == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrPayload) || !strings.Contains(err.Error(), c.Error) || e != nil || s.Count != count {
+			t.Errorf("%s: got %+v, %v, want an error that says %q", c.Name, e, err, c.Error)
+		}
+	}
+}
+
+// TestRetention shows which entries are kept.
+func TestRetention(t *testing.T) {
+	var s State
+	for i := range 10 {
+		e, err := s.Apply("g", float64(i), 1000+float64(i), TopicMessage, json.RawMessage(fmt.Sprintf(`{"type":"log","args":[%d]}`, i)), 3)
+		if err != nil || e.Order != uint64(i+1) || e.T != float64(i) || e.Wall != 1000+float64(i) || e.Generation != "g" || e.Message == nil || e.Exception != nil {
+			t.Fatalf("entry %d is %+v, %v", i, e, err)
+		}
+	}
+	if len(s.Entries) != 3 || s.Evicted != 7 || s.Count != 10 || s.Entries[0].Order != 8 {
+		t.Errorf("%d entries from %d on, %d evicted of %d", len(s.Entries), s.Entries[0].Order, s.Evicted, s.Count)
+	}
+	if e, err := s.Apply("g", 1, 1, "song", nil, 3); e != nil || err != nil || s.Count != 10 {
+		t.Errorf("an unknown topic gives %+v, %v", e, err)
+	}
+	if _, err := s.Apply("g", 1, 1, TopicException, json.RawMessage(`{"text":"panic"}`), 0); err != nil || len(s.Entries) != 4 {
+		t.Errorf("without a limit there are %d entries, %v", len(s.Entries), err)
+	}
+}
+
+// FuzzApply applies arbitrary records in order and checks the invariants.
+func FuzzApply(f *testing.F) {
+	for _, c := range wiretest.Cases(f, "console.json") {
+		f.Add(c.Topic, []byte(c.Data))
+	}
+	f.Fuzz(func(t *testing.T, topic string, data []byte) {
+		var s State
+		for range 4 {
+			before := s.Count
+			e, err := s.Apply("g", 1, 2, topic, data, 2)
+			if err != nil && (!errors.Is(err, ErrPayload) || e != nil || s.Count != before) {
+				t.Fatalf("%v, %+v", err, e)
+			}
+			if e != nil && (e.Message == nil) == (e.Exception == nil) {
+				t.Fatalf("the entry is %+v", e)
+			}
+			if len(s.Entries) > 2 || s.Count != s.Evicted+uint64(len(s.Entries)) {
+				t.Fatalf("%d entries, %d evicted of %d", len(s.Entries), s.Evicted, s.Count)
+			}
+		}
+	})
+}
