@@ -103,7 +103,7 @@ func (r *route) hit(status int, d time.Duration) {
 	r.hits++
 	r.node.Set("hits", r.hits)
 	r.node.Set("status", status)
-	r.node.Set("ms", d.Milliseconds())
+	r.node.Set("took", d.Round(10*time.Microsecond).String())
 }
 
 func euros(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -32,8 +32,8 @@
 //
 // The package starts none. Its code runs on (1) the goroutine that calls
 // RoundTrip and reads the body, (2) goroutines of net/http that call the trace
-// hooks and read the request body, and for a moment on (3) the runtime's timer
-// goroutine, which tells of received data at most once every 100 ms for each
-// body that is being read; the timer is stopped when the request ends, and (4)
-// the runtime's cleanup goroutine, for bodies that were dropped unread.
+// hooks and read the request body, (3) a goroutine of a timer, for a moment and
+// at most once every 100 ms for each body that is being read; the timer is
+// stopped when the request ends; and (4) the runtime's cleanup goroutine, for
+// bodies that were dropped unread.
 package httpcap

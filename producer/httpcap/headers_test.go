@@ -62,3 +62,15 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// FuzzMediaType checks that any Content-Type gives valid text.
+func FuzzMediaType(f *testing.F) {
+	f.Add("text/html; charset=utf-8")
+	f.Add("a\xff/b; charset=\"\\\xff\"")
+	f.Fuzz(func(t *testing.T, v string) {
+		mime, charset := mediaType(v)
+		if !utf8.ValidString(mime) || !utf8.ValidString(charset) || strings.Contains(mime, ";") {
+			t.Errorf("%q: %q %q", v, mime, charset)
+		}
+	})
+}

@@ -3,6 +3,9 @@
 // A component has a name, values and a parent. While natscope's script is not
 // there, or if it never comes, components work the same and nobody watches.
 
+/** What natscope's script defines, if it is there. @type {any} */
+const scope = globalThis;
+
 /** @typedef {{update(values: object): void, remove(): void}} Shown */
 
 /** @type {{component(name: string, values: object, parent?: Shown): Shown} | null} */
@@ -52,11 +55,11 @@ export class Component {
 export function connect(done) {
   const ready = () => {
     // An element with the id natscope would be found under that name too.
-    if (natscope || typeof globalThis.natscope?.component !== "function") return;
-    natscope = globalThis.natscope;
+    if (natscope || typeof scope.natscope?.component !== "function") return;
+    natscope = scope.natscope;
     for (const c of living) c.show();
     done();
   };
-  globalThis.addEventListener("natscope:ready", ready);
-  Promise.resolve(globalThis.natscopeReady).then(ready, (err) => console.warn("natscope did not start", err));
+  scope.addEventListener("natscope:ready", ready);
+  Promise.resolve(scope.natscopeReady).then(ready, (err) => console.warn("natscope did not start", err));
 }

@@ -1,8 +1,8 @@
 // The shop front: an App with a Ticker, a ProductList of ProductCards and a
 // Cart of CartItems. Every component is also shown by natscope.
 
-import * as api from "/api.js";
-import { Component, connect } from "/components.js";
+import * as api from "./api.js";
+import { Component, connect } from "./components.js";
 
 /** @param {string} id @returns {any} */
 const $ = (id) => document.getElementById(id);
