@@ -16,8 +16,13 @@ import (
 // The times of the sender. They are no configuration: each follows from how
 // JetStream behaves, not from what an application wants.
 const (
-	// linger is the least time between two frames of a lane that are not full. The first one after a quiet time goes at once.
-	linger = 2 * time.Millisecond
+	// linger is the least time between two frames of a lane that are not full. The
+	// first one after a quiet time goes at once. While a lane is never quiet the
+	// time grows to lingerMax, which no eye notices and which saves most of the messages.
+	linger    = 2 * time.Millisecond
+	lingerMax = 10 * time.Millisecond
+	// quietTime is how long a lane sends nothing before it counts as quiet.
+	quietTime = 50 * time.Millisecond
 	// retryMin and retryMax bound the wait before the same message is sent again.
 	// A stream without a leader answers at once, so less would only make noise.
 	retryMin = 50 * time.Millisecond
@@ -67,6 +72,8 @@ type lane struct {
 	// notBefore is when the message may be sent again.
 	notBefore time.Time
 	lastSend  time.Time
+	// pace is the present time between two frames.
+	pace time.Duration
 
 	counts laneCounts
 }
@@ -92,14 +99,15 @@ func (l *lane) ready(now time.Time, hurry bool) (bool, time.Time) {
 	if !some {
 		return false, time.Time{}
 	}
-	if due := l.lastSend.Add(linger); !full && !hurry && now.Before(due) {
+	if due := l.lastSend.Add(l.pace); !full && !hurry && now.Before(due) {
 		return false, due
 	}
 	return true, time.Time{}
 }
 
 // load takes what the next message carries and composes it.
-func (l *lane) load(id identity, max int) {
+func (l *lane) load(now time.Time, id identity, max int) {
+	l.pace = pace(l.pace, now.Sub(l.lastSend))
 	if l.limit > 0 {
 		max = min(max, l.limit)
 	}
@@ -114,6 +122,14 @@ func (l *lane) load(id identity, max int) {
 		l.out = composeFrame(l.p.o.Space, id, l.q.plane, f)
 	}
 	l.tries, l.deadline, l.notBefore = 0, time.Time{}, time.Time{}
+}
+
+// pace is the time until the next frame, after one that follows the one before it by gap.
+func pace(last, gap time.Duration) time.Duration {
+	if gap >= quietTime {
+		return linger
+	}
+	return min(max(last*2, linger), lingerMax)
 }
 
 func composeFrame(space subjects.Space, id identity, plane subjects.Plane, f *frame) *parcel {

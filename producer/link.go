@@ -84,7 +84,9 @@ func (l *loop) dialOptions() []nats.Option {
 			return wait/2 + rand.N(wait/2+1)
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.give(order{kind: orderError, err: err}) }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.give(order{kind: orderError, err: fmt.Errorf("connecting to NATS: %w", err)}) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			l.give(order{kind: orderError, err: fmt.Errorf("connecting to NATS: %w", err)})
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				l.give(order{kind: orderError, err: err})

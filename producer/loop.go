@@ -218,7 +218,7 @@ func (l *loop) advance(now time.Time, x *lane, hurry bool) time.Time {
 		if x.q == nil {
 			most = l.maxPiece
 		}
-		x.load(*l.p.ident.Load(), most)
+		x.load(now, *l.p.ident.Load(), most)
 		if x.out == nil {
 			return time.Time{}
 		}

@@ -62,8 +62,9 @@ func newQueue(plane subjects.Plane, p policy, l subjects.Limits) *queue {
 // valid JSON, or empty, and is copied.
 func (q *queue) push(t float64, topic string, data []byte) (wake bool) {
 	need := len(data) + len(topic) + lineOverhead
+	cut := false
 	if need > minFrame {
-		data = q.fit(topic, data)
+		data, cut = q.fit(topic, data)
 		need = len(data) + len(topic) + lineOverhead
 	}
 	q.mu.Lock()
@@ -72,6 +73,8 @@ func (q *queue) push(t float64, topic string, data []byte) (wake bool) {
 		return false
 	}
 	q.recorded++
+	// A tree that lost an operation is of no use to any reader.
+	q.needSnapshot = q.needSnapshot || cut && q.canCoalesce
 	if (q.boundedRecords >= q.maxRecords || q.boundedBytes+need > q.maxBytes) && !q.makeRoom(need) {
 		q.tailLost++
 		q.dropped++
@@ -88,15 +91,15 @@ func (q *queue) push(t float64, topic string, data []byte) (wake bool) {
 	return before == 0 || before != len(q.chunks) || q.needSnapshot
 }
 
-// fit replaces data that no frame can carry by a shorter form of it.
-func (q *queue) fit(topic string, data []byte) []byte {
+// fit replaces data that no frame can carry by a shorter form of it, and tells whether it did.
+func (q *queue) fit(topic string, data []byte) ([]byte, bool) {
 	q.mu.Lock()
 	limit := q.frameBytes - len(topic) - lineOverhead
 	q.mu.Unlock()
 	if len(data) <= limit {
-		return data
+		return data, false
 	}
-	return shrink(q.plane, topic, data, limit)
+	return shrink(q.plane, topic, data, limit), true
 }
 
 // tail returns the chunk that takes the next record.

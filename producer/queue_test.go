@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/natscope/natscope/subjects"
 )
@@ -158,5 +159,34 @@ func TestSnapshotGoesFirstAndIsExempt(t *testing.T) {
 	}
 	if len(r.got) != 22 || r.got[0] != 50 || r.got[21] != 101 || r.dropped != 0 {
 		t.Errorf("%v, %d dropped", r.got, r.dropped)
+	}
+}
+
+func TestOversizedOperationAsksForASnapshot(t *testing.T) {
+	q := newQueue(subjects.PlaneTree, coalesce, subjects.DefaultLimits())
+	big := []byte(`{"revision":2,"ops":["` + strings.Repeat("x", 600<<10) + `"]}`)
+	q.push(0, "ops", big)
+	if q.needSnapshot {
+		t.Error("a snapshot is wanted that nobody can make")
+	}
+	q.canCoalesce = true
+	if !q.push(0, "ops", big) || !q.needSnapshot {
+		t.Error("no snapshot is wanted")
+	}
+}
+
+func TestPace(t *testing.T) {
+	p := pace(0, time.Hour)
+	if p != linger {
+		t.Errorf("after a quiet time %v", p)
+	}
+	for range 10 {
+		p = pace(p, p)
+	}
+	if p != lingerMax {
+		t.Errorf("under load %v", p)
+	}
+	if p = pace(p, quietTime); p != linger {
+		t.Errorf("after a quiet time %v", p)
 	}
 }

@@ -214,7 +214,7 @@ func TestRandomChangesEqualTheModel(t *testing.T) {
 		}
 		m.n = nil
 	}
-	for i := range 4000 {
+	for i := range 2000 {
 		m := all[rnd.IntN(len(all))]
 		if m.n == nil {
 			continue
@@ -263,10 +263,10 @@ func TestRandomChangesEqualTheModel(t *testing.T) {
 }
 
 func TestLargeTree(t *testing.T) {
-	r := newRig(t, subjects.Limits{ComponentNodes: 30000, QueueRecords: 100})
+	r := newRig(t, subjects.Limits{ComponentNodes: 9000, QueueRecords: 100})
 	tr := treecap.New(r.p, treecap.Options{Interval: time.Hour})
 	group := tr.Root()
-	for i := range 20000 {
+	for i := range 6000 {
 		if i%100 == 0 {
 			group = tr.Root().Add("group", treecap.Attr("i", i))
 		}
@@ -274,26 +274,26 @@ func TestLargeTree(t *testing.T) {
 	}
 	r.sync(tr)
 	root, _, snaps, src := r.tree()
-	if snaps != 1 || src.Tree.Len() != 20201 || src.Tree.Truncated {
+	if snaps != 1 || src.Tree.Len() != 6061 || src.Tree.Truncated {
 		t.Fatalf("%d snapshots, %d nodes, truncated %v", snaps, src.Tree.Len(), src.Tree.Truncated)
 	}
-	if n := len(root.Children[199].Children); n != 100 {
+	if n := len(root.Children[59].Children); n != 100 {
 		t.Errorf("the last group has %d nodes", n)
 	}
 	// A large subtree that comes later, and the limit.
 	late := tr.Root().Add("late")
-	for i := range 15000 {
+	for i := range 5000 {
 		late.Add("leaf", treecap.Attr("i", i))
 	}
 	r.sync(tr)
 	_, _, _, src = r.tree()
-	if src.Tree.Len() != 30000 || !src.Tree.Truncated {
+	if src.Tree.Len() != 9000 || !src.Tree.Truncated {
 		t.Errorf("%d nodes, truncated %v", src.Tree.Len(), src.Tree.Truncated)
 	}
 	late.Remove()
 	r.sync(tr)
 	_, _, _, src = r.tree()
-	if src.Tree.Len() != 20201 || src.Tree.Truncated {
+	if src.Tree.Len() != 6061 || src.Tree.Truncated {
 		t.Errorf("%d nodes, truncated %v after the removal", src.Tree.Len(), src.Tree.Truncated)
 	}
 }
