@@ -97,9 +97,26 @@ func eval[T any](p *page, expr string) T {
 	return get(p, chromedp.Evaluate[T](expr))
 }
 
+// poll waits until f reports true. Otherwise it fails the test with what f last
+// said, and saves what the tab shows as failure.png.
+func (p *page) poll(what string, f func() (bool, string)) {
+	p.t.Helper()
+	if last, ok := wait(f); !ok {
+		p.screenshot("failure")
+		p.t.Fatalf("%s: not within 30 s; last seen:\n%s", what, last)
+	}
+}
+
 // poll waits until f reports true, and fails the test with what it last said.
 func poll(t *testing.T, what string, f func() (bool, string)) {
 	t.Helper()
+	if last, ok := wait(f); !ok {
+		t.Fatalf("%s: not within 30 s; last seen:\n%s", what, last)
+	}
+}
+
+// wait calls f until it reports true or 30 s have passed, and returns what it last said.
+func wait(f func() (bool, string)) (string, bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -107,12 +124,12 @@ func poll(t *testing.T, what string, f func() (bool, string)) {
 	for time.Now().Before(deadline) {
 		ok, seen := f()
 		if ok {
-			return
+			return seen, true
 		}
 		last = seen
 		<-tick.C
 	}
-	t.Fatalf("%s: not within 30 s; last seen:\n%s", what, last)
+	return last, false
 }
 
 // screenshot saves what the tab shows in test-results, and with -update as an image of the documentation.

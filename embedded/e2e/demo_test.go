@@ -10,49 +10,63 @@ import (
 func TestDemoInDevTools(t *testing.T) {
 	p := start(t, "--demo")
 	b := browser(t)
-	shop := open(t, b, p.Demo)
-	shop.waitText("body", "natscope")
+	open(t, b, p.Demo)
 	d := openDevTools(t, b, p.DevTools)
+	seeElements(d)
+	seeNetwork(d)
+	seeConsole(d)
+	d.noErrors()
+}
 
-	t.Run("Elements", func(t *testing.T) {
-		d.panel("elements")
-		d.waitTree("<host", `name="shop"`)
-		d.waitTree("<client", "title=")
-		d.expand("host", "service", "workers")
-		d.waitTree("<worker", "jobs=")
-		// Workers come and go, and the tree stays open while they do.
-		before := d.tree()
-		poll(t, "the workers change", func() (bool, string) {
-			now := d.tree()
-			return strings.Join(now, "\n") != strings.Join(before, "\n"), strings.Join(now, "\n")
-		})
-		d.waitTree("<worker", "jobs=")
-		d.expand("client", "App", "Cart")
-		d.waitTree("<CartItem")
-		d.settle()
-		d.screenshot("elements")
+func seeElements(d *devtools) {
+	d.t.Helper()
+	d.panel("elements")
+	d.waitTree("<host", `name="shop"`)
+	d.expand("host", "service", "workers")
+	d.waitTree("<worker", "jobs=")
+	// Workers come and go, and the tree stays open while they do.
+	before := strings.Join(d.tree(), "\n")
+	d.poll("the workers change", func() (bool, string) {
+		now := strings.Join(d.tree(), "\n")
+		return now != before, now
 	})
+	d.waitTree("<worker", "jobs=")
+	d.expand("clients", "client", "page", "App", "Cart")
+	d.waitTree("<CartItem")
+	d.settle()
+	d.screenshot("elements")
+}
 
-	t.Run("Network", func(t *testing.T) {
-		d.panel("network")
-		for _, want := range []string{"products", "orders", "slow", "fail", "stream"} {
-			d.waitText("tr.data-grid-data-grid-node", want)
-		}
-		d.waitText("tr.data-grid-data-grid-node", "products", "200")
-		d.waitText("tr.data-grid-data-grid-node", "fail", "500")
-		d.click("tr.data-grid-data-grid-node td.name-column", "products")
+func seeNetwork(d *devtools) {
+	d.t.Helper()
+	d.panel("network")
+	const row = "tr.data-grid-data-grid-node"
+	for _, want := range []string{"products", "orders", "slow", "fail", "stream"} {
+		d.waitText(row, want)
+	}
+	d.waitText(row, "products", "200")
+	d.waitText(row, "fail", "500")
+	d.settle()
+	d.screenshot("network")
+	for _, name := range []string{"products", "slow"} {
+		// The list grows while it is clicked on, so look which row was hit.
+		d.poll("select "+name, func() (bool, string) {
+			d.click(row+" td.name-column", "="+name)
+			selected := d.texts(row + ".selected td.name-column")
+			return len(selected) == 1 && selected[0] == name, strings.Join(selected, "\n")
+		})
 		d.click("#tab-response", "")
 		d.waitText(".cm-content", `"name"`)
-		d.settle()
-		d.screenshot("network")
-	})
+	}
+	d.settle()
+	d.screenshot("network-response")
+}
 
-	t.Run("Console", func(t *testing.T) {
-		d.panel("console")
-		d.waitText(".console-message-wrapper", "order")
-		d.waitText(".console-message-wrapper", "shop page")
-		d.settle()
-		d.screenshot("console")
-	})
-	d.noErrors()
+func seeConsole(d *devtools) {
+	d.t.Helper()
+	d.panel("console")
+	d.waitText(".console-message-wrapper", "order placed")
+	d.waitText(".console-message-wrapper", "Order placed")
+	d.settle()
+	d.screenshot("console")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // pierce is a small library that looks into shadow roots, of which the DevTools
@@ -41,7 +42,7 @@ const pierce = `globalThis.ns ??= (() => {
     return s.replace(/\u200b/g, '').replace(/\s+/g, ' ').trim();
   };
   const center = (sel, has) => {
-    const e = all(sel).find(e => shown(e) && (!has || text(e).includes(has)));
+    const e = all(sel).find(e => shown(e) && (!has || (has[0] === '=' ? text(e) === has.slice(1) : text(e).includes(has))));
     if (!e) return null;
     e.scrollIntoView({block: 'nearest'});
     const r = e.getBoundingClientRect();
@@ -95,7 +96,7 @@ func (p *page) texts(selector string) []string {
 // waitFor waits for a shown element.
 func (p *page) waitFor(what, selector string) {
 	p.t.Helper()
-	poll(p.t, what, func() (bool, string) {
+	p.poll(what, func() (bool, string) {
 		return eval[bool](p, js("ns.all("+quote(selector)+").some(ns.shown)")), "no " + selector
 	})
 }
@@ -103,7 +104,7 @@ func (p *page) waitFor(what, selector string) {
 // waitText waits until one of the elements that the selector finds reads as wanted.
 func (p *page) waitText(selector string, want ...string) {
 	p.t.Helper()
-	poll(p.t, fmt.Sprintf("%s with %q", selector, want), func() (bool, string) {
+	p.poll(fmt.Sprintf("%s with %q", selector, want), func() (bool, string) {
 		all := p.texts(selector)
 		for _, s := range all {
 			if containsAll(s, want) {
@@ -123,7 +124,8 @@ func containsAll(s string, want []string) bool {
 	return true
 }
 
-// click clicks the first shown element that the selector finds and that reads as wanted.
+// click clicks the first shown element that the selector finds and whose text
+// contains has, or is what follows the = that has begins with.
 func (p *page) click(selector, has string) {
 	p.t.Helper()
 	p.clickN(selector, has, 1)
@@ -132,7 +134,7 @@ func (p *page) click(selector, has string) {
 func (p *page) clickN(selector, has string, n int) {
 	p.t.Helper()
 	var at *struct{ X, Y float64 }
-	poll(p.t, "click "+selector+" "+has, func() (bool, string) {
+	p.poll("click "+selector+" "+has, func() (bool, string) {
 		at = eval[*struct{ X, Y float64 }](p, js("ns.center("+quote(selector)+", "+quote(has)+")"))
 		return at != nil, "not there"
 	})
@@ -158,7 +160,7 @@ func (p *page) insert(text string) {
 func (d *devtools) panel(id string) {
 	d.t.Helper()
 	d.click("#tab-"+id, "")
-	poll(d.t, "panel "+id, func() (bool, string) {
+	d.poll("panel "+id, func() (bool, string) {
 		return eval[bool](d.page, js("ns.all('#tab-"+id+"').some(e => e.getAttribute('aria-selected') === 'true')")), "not selected"
 	})
 }
@@ -183,19 +185,38 @@ func (d *devtools) tree() []string {
 	})()`))
 }
 
-// expand opens every collapsed row of the Elements panel whose text contains one of the given words.
-func (d *devtools) expand(words ...string) {
+// expand opens, one after the other, the first row of the Elements panel with
+// each of the given tags. Rows move while the tree lives, so that a click may hit
+// a neighbour: it looks for the result and tries again.
+func (d *devtools) expand(tags ...string) {
 	d.t.Helper()
-	for _, w := range words {
-		d.click(".webkit-html-tag-name", w)
-		d.key("\u0303") // ArrowRight in chromedp's key table
+	for _, tag := range tags {
+		d.waitTree("<" + tag)
+		d.poll("<"+tag+"> is expanded", func() (bool, string) {
+			rows := d.tree()
+			if expanded(rows, tag) {
+				return true, ""
+			}
+			d.click(".webkit-html-tag-name", "="+tag)
+			d.key(kb.ArrowRight)
+			return false, strings.Join(rows, "\n")
+		})
 	}
+}
+
+func expanded(rows []string, tag string) bool {
+	for _, r := range rows {
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(r, " "), "-<"+tag); ok && strings.IndexAny(rest, " >") == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // waitTree waits until the Elements panel has a row that contains all of want.
 func (d *devtools) waitTree(want ...string) {
 	d.t.Helper()
-	poll(d.t, fmt.Sprintf("a row of Elements with %q", want), func() (bool, string) {
+	d.poll(fmt.Sprintf("a row of Elements with %q", want), func() (bool, string) {
 		rows := d.tree()
 		for _, r := range rows {
 			if containsAll(r, want) {
