@@ -11,6 +11,9 @@ import (
 	"github.com/natscope/natscope/subjects/tree"
 )
 
+// firstAdded is the id before that of the first node that an op adds.
+const firstAdded = 10_000
+
 // life is a source that does at random whatever sources do.
 type life struct {
 	*Source
@@ -18,6 +21,11 @@ type life struct {
 	revision uint64
 	nodes    []tree.NodeID
 	next     tree.NodeID
+	// parent and children mirror the shape of the tree.
+	parent   map[tree.NodeID]tree.NodeID
+	children map[tree.NodeID]int
+	// first is the name of the nodes of the snapshot.
+	first    string
 	requests int
 	n        int
 }
@@ -76,50 +84,86 @@ func (l *life) step() {
 // snapshot sends a new tree, of one record or of many; a large one spreads over several shards.
 func (l *life) snapshot() {
 	l.revision = 1
-	l.next = 10_000
+	l.next = firstAdded
 	size := 20 + l.rnd.IntN(100)
 	if l.rnd.IntN(4) == 0 {
 		size = 2500
 	}
-	l.nodes = l.nodes[:0]
-	for i := range size + 1 {
-		l.nodes = append(l.nodes, tree.NodeID(i+1))
+	l.nodes, l.parent, l.children = append(l.nodes[:0], 1), make(map[tree.NodeID]tree.NodeID), make(map[tree.NodeID]int)
+	for i := range size {
+		l.grow(tree.NodeID(i+2), 1)
 	}
 	if l.rnd.IntN(2) == 0 {
+		l.first = "item"
 		l.Send(subjects.PlaneTree, tree.TopicSnapshot, Tree(1, size))
 		return
 	}
+	l.first = "part"
 	l.Send(subjects.PlaneTree, tree.TopicBegin, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileComponent, Revision: 1})
 	l.Send(subjects.PlaneTree, tree.TopicNodes, tree.Nodes{Revision: 1, Nodes: []tree.PlacedNode{{Node: tree.Node{ID: 1, Name: "app"}}}})
 	for from := 2; from <= size+1; from += 500 {
 		var part []tree.PlacedNode
 		for id := from; id <= min(size+1, from+499); id++ {
-			part = append(part, tree.PlacedNode{Parent: 1, Node: tree.Node{ID: tree.NodeID(id), Name: "part"}})
+			part = append(part, tree.PlacedNode{Parent: 1, Node: tree.Node{ID: tree.NodeID(id), Name: l.first}})
 		}
 		l.Send(subjects.PlaneTree, tree.TopicNodes, tree.Nodes{Revision: 1, Nodes: part})
 	}
 	l.Send(subjects.PlaneTree, tree.TopicCommit, tree.Commit{Revision: 1, Count: size + 1})
 }
 
-// op is one change of the tree. What it removes or moves has no children that
-// it cares for, so some ops after it fail, as they would after a bug; then the
-// tree is stuck until a snapshot.
+// grow notes that a node is new.
+func (l *life) grow(id, parent tree.NodeID) {
+	l.nodes = append(l.nodes, id)
+	l.hang(id, parent)
+}
+
+func (l *life) hang(id, parent tree.NodeID) {
+	l.parent[id] = parent
+	l.children[parent]++
+}
+
+// below reports whether id is top or a node below it.
+func (l *life) below(id, top tree.NodeID) bool {
+	for ; id != 0; id = l.parent[id] {
+		if id == top {
+			return true
+		}
+	}
+	return false
+}
+
+// op is one change of the tree. Very rarely it is one that no source should
+// send, which leaves the tree stuck until the next snapshot.
 func (l *life) op() tree.Op {
-	pick := func() tree.NodeID { return l.nodes[1+l.rnd.IntN(len(l.nodes)-1)] }
-	switch l.rnd.IntN(30) {
-	case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9:
-		return tree.Op{Op: tree.OpUpdate, Node: &tree.Node{ID: pick(), Name: "new", Text: fmt.Sprint(l.n)}}
-	case 10:
-		i := 1 + l.rnd.IntN(len(l.nodes)-1)
-		id := l.nodes[i]
-		l.nodes = append(l.nodes[:i], l.nodes[i+1:]...)
-		return tree.Op{Op: tree.OpRemove, ID: id}
-	case 11, 12:
-		return tree.Op{Op: tree.OpMove, ID: pick(), Parent: 1}
+	at := 1 + l.rnd.IntN(len(l.nodes)-1)
+	id, other := l.nodes[at], l.nodes[l.rnd.IntN(len(l.nodes))]
+	switch l.rnd.IntN(24) {
+	case 0, 1, 2, 3, 4, 5, 6, 7:
+		name := l.first
+		if id > firstAdded {
+			name = "new"
+		}
+		return tree.Op{Op: tree.OpUpdate, Node: &tree.Node{ID: id, Name: name, Text: fmt.Sprint(l.n)}}
+	case 8, 9, 10:
+		if len(l.nodes) > 10 && l.children[id] == 0 {
+			l.nodes = append(l.nodes[:at], l.nodes[at+1:]...)
+			l.children[l.parent[id]]--
+			return tree.Op{Op: tree.OpRemove, ID: id}
+		}
+	case 11, 12, 13:
+		if !l.below(other, id) {
+			l.children[l.parent[id]]--
+			l.hang(id, other)
+			return tree.Op{Op: tree.OpMove, ID: id, Parent: other}
+		}
+	case 14:
+		if l.rnd.IntN(20) == 0 {
+			return tree.Op{Op: tree.OpRemove, ID: 1}
+		}
 	}
 	l.next++
-	l.nodes = append(l.nodes, l.next)
-	return tree.Op{Op: tree.OpAdd, Parent: 1, Node: &tree.Node{ID: l.next, Name: "new", Text: Pad(40, l.n)}}
+	l.grow(l.next, other)
+	return tree.Op{Op: tree.OpAdd, Parent: other, Node: &tree.Node{ID: l.next, Name: "new", Text: Pad(40, l.n)}}
 }
 
 // request begins a request, and goes on with an older one.
