@@ -86,6 +86,11 @@ func (r *rig) app(script string) *httptest.Server {
 		}
 	}
 	mux.HandleFunc("GET /{$}", page("Home", ""))
+	mux.HandleFunc("GET /calls", page("Calls", "<script src=/app.js></script>"+script))
+	mux.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		fmt.Fprint(w, "addEventListener('natscope:ready', function ready() {\n  console.log('from the app');\n  fetch('/json');\n});\n")
+	})
 	mux.HandleFunc("GET /other", page("Other", ""))
 	mux.HandleFunc("GET /json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -359,6 +364,56 @@ func (r *rig) untilBody(q *network.Request, dir subjects.Direction, data, end st
 	})
 }
 
+// TestCallSites is about the links that people click in Console and Network: they lead to the page's code.
+func TestCallSites(t *testing.T) {
+	r := newRig(t)
+	app := r.app(r.script())
+	ctx := tab(t)
+	id := r.open(ctx, app.URL+"/calls") // with two script lines, which are one client
+	q := r.request(id, "/json")
+	src := r.state().Source(subjects.SourceID(id))
+	if len(src.Console.Entries) != 1 || src.Net.Started != 1 {
+		t.Fatalf("%d console entries and %d requests", len(src.Console.Entries), src.Net.Started)
+	}
+	for what, c := range map[string]struct {
+		stack []network.Frame
+		line  int
+	}{"log": {src.Console.Entries[0].Message.Stack, 2}, "fetch": {q.Start.Value.Stack, 3}} {
+		want := network.Frame{Function: "ready", URL: app.URL + "/app.js", Line: c.line}
+		if len(c.stack) == 0 {
+			t.Errorf("%s: no stack", what)
+			continue
+		}
+		got := c.stack[0]
+		if got.Column == 0 {
+			t.Errorf("%s: no column", what)
+		}
+		if got.Column = 0; got != want {
+			t.Errorf("%s: called from %+v, wanted %+v", what, got, want)
+		}
+	}
+}
+
+// TestForeignPage opens a page whose origin is not admitted, and then admits it.
+func TestForeignPage(t *testing.T) {
+	var app *httptest.Server
+	foreign := func() string { return strings.Replace(app.URL, "127.0.0.1", "app.localhost", 1) }
+	r := newRig(t)
+	app = r.app(r.script())
+	ctx := tab(t)
+	if err := chromedp.Do(ctx, chromedp.Navigate(foreign()+"/")); err != nil {
+		t.Fatal(err)
+	}
+	natstest.Until(t, "the script is refused", func() bool { return r.Stats().Rejected["origin"] > 0 })
+	var state string
+	if run(t, ctx, `return typeof natscope`, &state); state != "undefined" {
+		t.Errorf("a foreign page runs natscope")
+	}
+	r.closeServer()
+	r.replace(func(o *Options) { o.Origins = []string{foreign()} })
+	r.open(ctx, foreign()+"/")
+}
+
 // TestTabs is cases B11 and B12: load, reload, duplicate, duplicate of the duplicate, reload of the first.
 func TestTabs(t *testing.T) {
 	r := newRig(t)
@@ -438,27 +493,14 @@ func TestBackForwardCache(t *testing.T) {
 // TestServerRestart keeps every line once through a restart of the ingest.
 func TestServerRestart(t *testing.T) {
 	r := newRig(t)
-	var mu sync.Mutex
-	handler := r.Handler()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		mu.Lock()
-		h := handler
-		mu.Unlock()
-		h.ServeHTTP(w, req)
-	}))
-	t.Cleanup(front.Close)
-	app := r.app(`<script type="module" src="` + front.URL + `/client.js?token=` + token + `"></script>`)
+	app := r.app(r.script())
 	ctx := tab(t)
 	id := r.open(ctx, app.URL+"/")
 	run(t, ctx, `natscope.component('Stays', {}); globalThis.i = 0; globalThis.timer = setInterval(() => console.log('line ' + i++), 5)`, nil)
 	r.until("lines", func(s *fold.Space) bool { return len(texts(s.Source(subjects.SourceID(id)))) > 10 })
 	r.closeServer()
-	next := r.server()
-	r.Server = next
-	mu.Lock()
-	handler = next.Handler()
-	mu.Unlock()
-	natstest.Until(t, "the page is admitted again", func() bool { return next.Stats().Admitted == 1 })
+	r.replace()
+	natstest.Until(t, "the page is admitted again", func() bool { return r.Stats().Admitted == 1 })
 	r.up(ctx)
 	var sent int
 	run(t, ctx, `clearInterval(timer); console.log('line ' + i++); return i`, &sent)

@@ -47,6 +47,8 @@ type rig struct {
 	conn *nats.Conn
 	*Server
 	http *httptest.Server
+	// current is what the HTTP server serves: Server, until it is replaced.
+	current atomic.Pointer[Server]
 }
 
 func newRig(t *testing.T, change ...func(*Options)) *rig {
@@ -54,8 +56,10 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 	n := natstest.Start(t)
 	n.Streams(space, subjects.Storage{Memory: true})
 	r := &rig{t: t, nats: n, conn: n.Connect()}
-	r.Server = r.server(change...)
-	r.http = httptest.NewServer(r.Handler())
+	r.replace(change...)
+	r.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.current.Load().Handler().ServeHTTP(w, req)
+	}))
 	t.Cleanup(func() {
 		r.http.CloseClientConnections()
 		r.closeServer()
@@ -64,7 +68,8 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 	return r
 }
 
-func (r *rig) server(change ...func(*Options)) *Server {
+// replace puts a new ingest at the same address, as a restart does.
+func (r *rig) replace(change ...func(*Options)) {
 	r.t.Helper()
 	o := Options{Conn: r.conn, Space: space, Token: token}
 	for _, f := range change {
@@ -74,7 +79,8 @@ func (r *rig) server(change ...func(*Options)) *Server {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return s
+	r.Server = s
+	r.current.Store(s)
 }
 
 func (r *rig) closeServer() {
