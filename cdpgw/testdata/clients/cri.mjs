@@ -1,0 +1,27 @@
+// Attaches to a gateway as programs do that use chrome-remote-interface, and
+// prints what it saw: node cri.mjs 127.0.0.1:9230
+import CDP from 'chrome-remote-interface';
+
+const [host, port] = process.argv[2].split(':');
+const targets = await CDP.List({ host, port });
+console.log('targets', targets.map((t) => t.id).join(' '));
+
+const client = await CDP({ host, port, target: 'dev' });
+const { DOM, Network, Runtime } = client;
+const { root } = await DOM.getDocument();
+console.log('root', root.children[0].nodeName);
+
+const line = new Promise((resolve) => Runtime.consoleAPICalled(resolve));
+await Runtime.enable();
+const { args } = await line;
+console.log('line', args[0].value, args[1].value, args[2].type);
+
+const request = new Promise((resolve) => Network.requestWillBeSent(resolve));
+await Network.enable();
+const { requestId } = await request;
+const { body } = await Network.getResponseBody({ requestId });
+console.log('body', body);
+
+const failure = await client.send('Runtime.evaluate', { expression: '1' }).catch((error) => error);
+console.log('unknown', failure.message);
+await client.close();
