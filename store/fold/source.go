@@ -3,6 +3,7 @@ package fold
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
@@ -115,14 +116,27 @@ func (s *Source) turn(changes []Change, name subjects.RecordSubject, f subjects.
 		changes = append(changes, s.Gone("the source began a new generation")...)
 	}
 	s.Generation, s.Planes, s.LastT = name.Generation, nil, 0
-	if name.Plane == subjects.PlaneLife && len(f.Records) > 0 && f.Records[0].Topic == source.TopicOpen {
+	if name.Plane == subjects.PlaneLife && len(f.Records) > 0 && opens(f.Records[0]) {
 		return changes
 	}
-	// The open is gone from the stream: what follows is still worth showing.
-	s.Life = source.State{Descriptor: source.Descriptor{Name: s.Name(), Kind: source.KindHost, Realm: source.RealmID(name.Generation)}}
+	// The open is gone from the stream, or malformed: what follows is still worth showing.
+	kind := s.Life.Descriptor.Kind
+	if kind == "" {
+		kind = source.KindHost
+	}
+	s.Life = source.State{Descriptor: source.Descriptor{Name: s.Name(), Kind: kind, Realm: source.RealmID(name.Generation)}}
 	s.Tree.Reset(false)
 	changes = append(changes, Change{Kind: SourceOpened, Source: s})
 	return append(changes, s.fault(FaultUnopened, name.Plane, fmt.Sprintf("generation %s begins with plane %s, its open is missing", name.Generation, name.Plane)))
+}
+
+// opens reports whether a record opens a generation.
+func opens(r subjects.Record) bool {
+	if r.Topic != source.TopicOpen {
+		return false
+	}
+	_, err := source.ParseDescriptor(r.Data)
+	return err == nil
 }
 
 // sequence compares a frame with what was expected: it trims what was folded
@@ -131,6 +145,12 @@ func (s *Source) sequence(changes []Change, p *Plane, plane subjects.Plane, f su
 	if f.Seq < p.Next {
 		n := min(uint64(p.Next-f.Seq), uint64(len(f.Records)))
 		f.Records, f.Seq, f.Dropped = f.Records[n:], f.Seq+subjects.Seq(n), 0
+		return changes, f
+	}
+	if !s.Life.Opened && p.Records == 0 {
+		// Where the open is missing, so is what came before the first frame: the
+		// stream evicted it, and a fault has said so.
+		p.Next = f.Seq
 		return changes, f
 	}
 	if skipped := uint64(f.Seq - p.Next); skipped > 0 {
@@ -207,11 +227,7 @@ func (s *Source) life(changes []Change, r subjects.Record) ([]Change, error) {
 }
 
 func (s *Source) tree(changes []Change, r subjects.Record, ids *tree.IDs) ([]Change, error) {
-	profile := s.Tree.Profile
-	limits := tree.Limits{Nodes: s.limits.ComponentNodes, Depth: s.limits.TreeDepth}
-	if profile == tree.ProfileCordis {
-		limits.Nodes = s.limits.CordisNodes
-	}
+	limits := tree.Limits{Nodes: s.limits.ComponentNodes, CordisNodes: s.limits.CordisNodes, Depth: s.limits.TreeDepth}
 	cs, err := s.Tree.Apply(r.Topic, r.Data, ids, limits)
 	for _, c := range cs {
 		changes = append(changes, Change{Kind: TreeChanged, Source: s, Tree: c})
@@ -231,9 +247,15 @@ func (s *Source) plane(name subjects.Plane) *Plane {
 	return p
 }
 
+// maxFaultText is how many bytes of a fault's text are kept: it may quote what was malformed.
+const maxFaultText = 500
+
 // fault records a fault and returns the change that tells of it.
 func (s *Source) fault(kind FaultKind, plane subjects.Plane, text string) Change {
 	s.FaultCount++
+	if text = strings.ToValidUTF8(text, "\ufffd"); len(text) > maxFaultText {
+		text = strings.ToValidUTF8(text[:maxFaultText], "") + "…"
+	}
 	f := Fault{Number: s.FaultCount, Kind: kind, Plane: plane, Text: text}
 	if s.Life.Opened {
 		f.T = s.Life.Wall(s.LastT)
