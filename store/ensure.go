@@ -14,8 +14,8 @@ import (
 // ErrNoJetStream says that the NATS server has no JetStream, without which nothing can be kept.
 var ErrNoJetStream = errors.New("store: JetStream is not enabled; start the server with JetStream (nats-server -js) and allow it for this account")
 
-// ensureTimeout bounds the creation of one stream.
-const ensureTimeout = 10 * time.Second
+// ensureTimeout bounds the creation of one stream; a server that just came back loses requests, so they are repeated soon.
+const ensureTimeout = 2 * time.Second
 
 // EnsureStreams creates the streams of a space, or brings the limits of
 // existing ones up to date. The error wraps ErrNoJetStream, or names the stream
@@ -41,14 +41,22 @@ func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 		return nil
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("stream %s: %w", c.Name, ErrNoJetStream)
+	case errors.As(err, &api) && (api.ErrorCode == errMemory || api.ErrorCode == errStorage):
+		return fmt.Errorf("store: create stream %s of at most %d MiB: %w; raise the server's max_memory_store or max_file_store, or choose smaller limits (Storage)", c.Name, c.MaxBytes>>20, err)
 	case errors.As(err, &api) && api.ErrorCode == errStreamConfig:
 		return fmt.Errorf("store: stream %s exists with settings that cannot change, such as its storage: %w; use another space, or delete the stream", c.Name, err)
 	}
 	return fmt.Errorf("store: create stream %s: %w", c.Name, err)
 }
 
-// errStreamConfig is the server's code for an update that a stream does not allow.
-const errStreamConfig jetstream.ErrorCode = 10052
+// The server's codes for what does not get better by itself.
+const (
+	// errStreamConfig refuses an update that a stream does not allow.
+	errStreamConfig jetstream.ErrorCode = 10052
+	// errMemory and errStorage refuse a stream that is larger than what is left.
+	errMemory  jetstream.ErrorCode = 10028
+	errStorage jetstream.ErrorCode = 10047
+)
 
 // silencePatience is how long JetStream may answer nothing before it counts as
 // not enabled: a server that starts answers clients first.
@@ -64,7 +72,7 @@ func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Sp
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &api) && api.Code == 400:
+		case errors.As(err, &api) && (api.Code == 400 || api.ErrorCode == errMemory || api.ErrorCode == errStorage):
 			return err
 		case !errors.Is(err, ErrNoJetStream):
 			silent = time.Time{}

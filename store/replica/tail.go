@@ -23,8 +23,9 @@ const (
 	tailExpiry = 5 * time.Second
 	// tailInactive is after what time the server forgets a consumer whose reader is gone.
 	tailInactive = 30 * time.Second
-	// requestTimeout bounds one request to the server.
-	requestTimeout = 3 * time.Second
+	// requestTimeout bounds one request to the server. A server that just came
+	// back loses some, so asking again soon is better than waiting long.
+	requestTimeout = time.Second
 )
 
 // errTailOrder says that the server delivered out of turn, so that the tail must begin anew.

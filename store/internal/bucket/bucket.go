@@ -37,7 +37,7 @@ const (
 const maxBatch = 1000
 
 // timeout bounds one request.
-const timeout = 5 * time.Second
+const timeout = 2 * time.Second
 
 // Bucket is the state bucket of one space.
 type Bucket struct {

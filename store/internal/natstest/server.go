@@ -26,7 +26,7 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), opt: server.Options{
 		Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
-		JetStream: true, JetStreamMaxMemory: 512 << 20, JetStreamMaxStore: 4 << 30, NoFastProducerStall: true,
+		JetStream: true, JetStreamMaxMemory: 2 << 30, JetStreamMaxStore: 4 << 30, NoFastProducerStall: true,
 	}}
 	s.opt.StoreDir = s.dir
 	s.Up()

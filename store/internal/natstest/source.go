@@ -51,6 +51,12 @@ func NewSource(t testing.TB, js jetstream.JetStream, space subjects.Space, id su
 func (s *Source) Open() {
 	s.t.Helper()
 	s.Begin()
+	s.OpenAgain()
+}
+
+// OpenAgain sends the open of the current generation.
+func (s *Source) OpenAgain() {
+	s.t.Helper()
 	realm := s.Realm
 	if realm == "" {
 		realm = source.RealmID(s.Generation)
@@ -119,7 +125,7 @@ func (s *Source) Raw(p subjects.Plane, h subjects.Header, data []byte) uint64 {
 	}
 	for end := time.Now().Add(20 * time.Second); ; {
 		header := maps.Clone(nats.Header(h))
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
 		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: data})
 		cancel()
 		if err == nil {
