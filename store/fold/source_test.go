@@ -253,13 +253,6 @@ func TestFaultsAreBounded(t *testing.T) {
 	if len(src.Faults) != 50 || src.FaultCount != 70 || src.Faults[0].Number != 21 {
 		t.Errorf("%d faults from %d on, %d in all", len(src.Faults), src.Faults[0].Number, src.FaultCount)
 	}
-	s.raw(subjectOf("a", "g1", cons), subjects.Header{subjects.HeaderVersion: {"1"}, subjects.HeaderSeq: {"1"}, subjects.HeaderCount: {"1"}}, []byte(`{"t":1,"topic":"x","data":`+strings.Repeat("é", 2000)))
-	if changes := feed(t, space, len(s.messages), s.messages[len(s.messages)-1:]); kinds(changes) != "fault:malformed" {
-		t.Errorf("changes %q", kinds(changes))
-	}
-	if text := src.Faults[49].Text; len(text) > 510 || !strings.HasSuffix(text, "…") && len(text) < 100 {
-		t.Errorf("a fault has %d bytes", len(text))
-	}
 }
 
 // TestGone shows what the death of a source ends.
