@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -291,4 +292,67 @@ func TestExit(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("the program took %v to end", d)
 	}
+}
+
+// TestRolledBack takes the newest record away from the stream, as a server does
+// that loses what it had not written to disk.
+func TestRolledBack(t *testing.T) {
+	s := natstest.Start(t)
+	s.Streams(space, subjects.Storage{Memory: true}, func(c *jetstream.StreamConfig) { c.DenyDelete = false })
+	var log lockedBuffer
+	p := start(t, producer.Options{URL: s.URL(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	snapshots := make(chan struct{}, 10)
+	p.OnSnapshot(func() []subjects.Record {
+		snapshots <- struct{}{}
+		return []subjects.Record{{Topic: "snapshot", Data: json.RawMessage(`{"version":1,"profile":"component","revision":1,"root":{"id":1,"name":"app"}}`)}}
+	})
+	for i := range 3 {
+		count(p, i, i+1)
+		flush(t, p)
+	}
+	all := s.Read(subjects.RecordStreamName(space))
+	js, err := jetstream.New(s.Connect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := js.Stream(within(t, 5*time.Second), subjects.RecordStreamName(space))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.DeleteMsg(within(t, 5*time.Second), all[len(all)-1].Seq); err != nil {
+		t.Fatal(err)
+	}
+	count(p, 3, 5)
+	flush(t, p)
+	select {
+	case <-snapshots:
+	case <-time.After(10 * time.Second):
+		t.Error("no snapshot was asked for")
+	}
+	if got := numbers(t, s, p.ID()); len(got) != 4 || got[3] != 4 {
+		t.Errorf("records %v", got)
+	}
+	if stats := p.Stats(); stats.Gaps != 1 || stats.Reopened != 0 {
+		t.Errorf("%+v", stats)
+	}
+	if !strings.Contains(log.String(), "lost acknowledged records") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -42,7 +42,12 @@ func (p *Producer) Flush(ctx context.Context) error {
 	case <-w.done:
 		return nil
 	case <-p.done:
-		return fmt.Errorf("flush: %w", ErrClosed)
+		select {
+		case <-w.done: // The last thing that the loop did.
+			return nil
+		default:
+			return fmt.Errorf("flush: %w", ErrClosed)
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("flush: %w: %w", p.unflushed(), ctx.Err())
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -68,7 +69,8 @@ func (l *loop) asyncError(now time.Time, err error) {
 func (l *loop) onControl(m *nats.Msg) {
 	var c subjects.ControlMessage
 	answer := subjects.ControlAnswer{OK: true}
-	o := order{generation: l.p.Generation()}
+	// The subject names the generation that is meant, which may be over by now.
+	o := order{generation: subjects.Generation(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])}
 	if err := json.Unmarshal(m.Data, &c); err != nil {
 		answer = subjects.ControlAnswer{Error: "the request is not JSON: " + cutText(err.Error(), 200)}
 	} else {
@@ -86,8 +88,8 @@ func (l *loop) onControl(m *nats.Msg) {
 			answer = subjects.ControlAnswer{Error: fmt.Sprintf("unknown kind %.40q; known are admitted, resnapshot, superseded, id-taken", c.Kind)}
 		}
 	}
-	if o.kind != 0 {
-		l.give(o)
+	if o.kind != 0 && !l.give(o) {
+		answer = subjects.ControlAnswer{Error: "the source is too busy, ask again"}
 	}
 	respond(m, answer)
 }

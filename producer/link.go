@@ -96,11 +96,13 @@ func (l *loop) dialOptions() []nats.Option {
 	return append(own, l.p.o.NATS...)
 }
 
-// give hands an order to the loop and never blocks: what does not fit is lost, as the network may lose it.
-func (l *loop) give(o order) {
+// give hands an order to the loop and never blocks. It reports whether the loop will see it.
+func (l *loop) give(o order) bool {
 	select {
 	case l.orders <- o:
+		return true
 	default:
+		return false
 	}
 }
 

@@ -3,8 +3,6 @@ package producer
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -167,15 +165,6 @@ func (l *loop) setConnected(connected bool) {
 	l.nextBeat = time.Time{}
 }
 
-// open makes the opening record as soon as it is known how long it may be.
-func (l *loop) open() {
-	if l.openQueued || !l.connected {
-		return
-	}
-	l.openQueued = true
-	l.p.life.front([]subjects.Record{l.openRecord()})
-}
-
 // intake turns a pending update into a record, and tells whether the producer
 // is closing and whether somebody waits for the queues to be empty.
 func (l *loop) intake() (closing, hurry bool) {
@@ -229,183 +218,12 @@ func (l *loop) advance(now time.Time, x *lane, hurry bool) time.Time {
 	l.token++
 	if err := x.send(now, l.link.nc, l.link.inbox, l.token); err != nil {
 		l.unsent(now, x, err)
+		if x.out == nil {
+			return now // What was put back or given up makes room for the next one.
+		}
 		return x.notBefore
 	}
 	return x.deadline
-}
-
-// overdue deals with a message whose acknowledgement did not come.
-func (l *loop) overdue(now time.Time, x *lane) {
-	if l.link != nil && denied(l.link.nc.LastError(), x.out.msg.Subject) {
-		l.denied(now, x.out.msg.Subject)
-		return
-	}
-	l.p.trouble("no acknowledgement", fmt.Errorf("the stream did not answer for %s", x.out.msg.Subject))
-	x.resend()
-}
-
-// unsent deals with a message that could not even be sent.
-func (l *loop) unsent(now time.Time, x *lane, err error) {
-	switch {
-	case errors.Is(err, nats.ErrMaxPayload) && x != l.life:
-		l.complain(x.tooLarge())
-	case errors.Is(err, nats.ErrBadSubject) && x != l.life:
-		l.complain(x.giveUp(err))
-	default:
-		x.retry(now)
-	}
-}
-
-// denied deals with a subject that the source may not publish on. The opening
-// record waits for better permissions; everything else would wait for ever.
-func (l *loop) denied(now time.Time, subject string) {
-	for _, x := range l.lanes {
-		if x.out == nil || x.out.msg.Subject != subject {
-			continue
-		}
-		err := fmt.Errorf("the server does not permit publishing on %s: grant it, or use other credentials", subject)
-		if x == l.life {
-			x.tries = 16
-			x.retry(now)
-			l.p.trouble("not permitted", err)
-			return
-		}
-		l.complain(x.giveUp(err))
-	}
-}
-
-func (l *loop) complain(err error) {
-	if err != nil {
-		l.p.trouble("records lost", err)
-	}
-}
-
-// reply deals with one answer of the stream.
-func (l *loop) reply(now time.Time, r reply) {
-	for _, x := range l.lanes {
-		if x.out != nil && x.token == r.token {
-			l.settle(now, x, r)
-			return
-		}
-	}
-}
-
-func (l *loop) settle(now time.Time, x *lane, r reply) {
-	v, seq, err := judge(r, x.last)
-	switch v {
-	case stored, storedBefore:
-		fell := seq <= x.high
-		x.last, x.high = seq, seq
-		x.done(true)
-		if x == l.life && !l.opened {
-			l.opened = true
-			l.p.opened.Store(true)
-			l.nextBeat = time.Time{}
-		}
-		if fell && x.q != nil {
-			// Sequences of a stream only grow: this is another stream than the one that had the opening record.
-			l.p.gaps.Add(1)
-			l.p.trouble("stream replaced", errors.New("the stream lost its records; the source opens again"))
-			l.reopen(l.p.ID())
-		}
-	case evicted:
-		x.last = 0
-		x.resend()
-	case rolledBack:
-		l.p.gaps.Add(1)
-		l.p.trouble("records lost", fmt.Errorf("the server lost acknowledged records: %w", err))
-		x.last, x.high = seq, seq
-		l.p.Resnapshot()
-		x.resend()
-	case tooLarge:
-		if x == l.life {
-			x.tries = 16
-			x.retry(now)
-			l.p.trouble("not stored", err)
-			return
-		}
-		l.complain(x.tooLarge())
-	default:
-		l.p.trouble("not stored yet", err)
-		x.retry(now)
-	}
-}
-
-// openRecord makes the opening record of the present generation. Long texts are
-// cut until it fits.
-func (l *loop) openRecord() subjects.Record {
-	l.p.mu.Lock()
-	d := l.p.descriptor
-	l.p.update = nil
-	l.p.mu.Unlock()
-	d.Capabilities = d.Capabilities[:min(len(d.Capabilities), 64)]
-	for limit := maxDescriptorText; ; limit /= 2 {
-		for _, s := range []*string{&d.Name, &d.Service, &d.Instance, &d.Runtime, &d.Hostname, &d.URL, &d.Title, &d.Library} {
-			*s = cutText(*s, limit)
-		}
-		data, _ := json.Marshal(d)
-		if len(data) <= l.maxFrame-lineOverhead || limit == 0 {
-			return subjects.Record{T: l.p.Now(), Topic: source.TopicOpen, Data: data}
-		}
-	}
-}
-
-// reopen begins a new generation, under the same id or another one.
-func (l *loop) reopen(id subjects.SourceID) {
-	p := l.p
-	for _, x := range l.lanes {
-		x.restart()
-	}
-	p.life.replaceable()
-	for _, q := range p.queues {
-		q.rewind()
-	}
-	p.bodies.abandon()
-	p.ident.Store(&identity{id, generations.next(time.Now())})
-	p.reopened.Add(1)
-	l.openQueued, l.opened = false, false
-	p.opened.Store(false)
-	p.admitted.Store(false)
-	p.Resnapshot()
-	if l.link != nil {
-		l.serve()
-	}
-}
-
-// snapshot starts the snapshotter when the tree plane must be sent anew.
-func (l *loop) snapshot() {
-	if l.snapshotting || !l.opened || !l.connected || !l.p.tree.wantsSnapshot() {
-		return
-	}
-	l.p.mu.Lock()
-	f := l.p.snapshot
-	l.p.mu.Unlock()
-	if f == nil {
-		return // OnSnapshot is about to take the wish back.
-	}
-	l.p.tree.replaceable()
-	l.snapshotting = true
-	l.helpers.Go(func() {
-		var records []subjects.Record
-		if err := contained(func() { records = f() }); err != nil {
-			l.p.trouble("no snapshot", fmt.Errorf("the snapshot function failed: %w", err))
-		}
-		select {
-		case l.snapshots <- records:
-		case <-l.ctx.Done():
-		}
-	})
-}
-
-func (l *loop) snapshotted(records []subjects.Record) {
-	l.snapshotting = false
-	n := l.p.tree.front(records)
-	l.p.snapshotsSent.Add(1)
-	l.p.mu.Lock()
-	defer l.p.mu.Unlock()
-	for _, w := range l.p.waiters {
-		w.targets[subjects.PlaneTree] += uint64(n)
-	}
 }
 
 // beat sends a heartbeat when it is time and returns when the next one is due.
