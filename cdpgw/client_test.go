@@ -107,10 +107,10 @@ func (c *client) read() {
 }
 
 // snapshot returns what came so far, and a channel that closes when more comes.
-func (c *client) snapshot() ([]received, error, <-chan struct{}) {
+func (c *client) snapshot() ([]received, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.all[:len(c.all):len(c.all)], c.ended, c.arrive
+	return c.all[:len(c.all):len(c.all)], c.arrive, c.ended
 }
 
 // until waits for a message from position from on that f accepts, and returns it with its position.
@@ -119,7 +119,7 @@ func (c *client) until(from int, what string, f func(received) bool) (received, 
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for i := from; ; {
-		all, ended, arrive := c.snapshot()
+		all, arrive, ended := c.snapshot()
 		for ; i < len(all); i++ {
 			if f(all[i]) {
 				return all[i], i

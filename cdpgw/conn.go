@@ -60,9 +60,9 @@ var upgrader = websocket.Upgrader{
 
 // serveTarget admits a DevTools connection and serves it until it ends.
 func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
-	t, status, err := parseTarget(g.space, strings.TrimPrefix(r.URL.Path, targetPath), r.URL.Query())
-	if err != nil {
-		plain(w, status, err.Error())
+	t, no := parseTarget(g.space, strings.TrimPrefix(r.URL.Path, targetPath), r.URL.Query())
+	if no != nil {
+		plain(w, no.status, no.text)
 		return
 	}
 	if err := g.access.CheckOrigin(r); err != nil {

@@ -152,7 +152,7 @@ func TestClose(t *testing.T) {
 		t.Errorf("%q", e.Reason)
 	}
 	for {
-		_, ended, arrive := c.snapshot()
+		_, arrive, ended := c.snapshot()
 		if ended != nil {
 			if !websocket.IsCloseError(ended, websocket.CloseGoingAway) || !strings.Contains(ended.Error(), "stopping") {
 				t.Errorf("%v", ended)

@@ -52,7 +52,7 @@ func (g *Gateway) serveJSON(w http.ResponseWriter, r *http.Request) {
 
 // serveVerb answers the two commands on a single target: there is nothing to bring to the front and nothing to close.
 func (g *Gateway) serveVerb(w http.ResponseWriter, verb, id string) {
-	if _, _, err := parseTarget(g.space, id, nil); err != nil {
+	if _, no := parseTarget(g.space, id, nil); no != nil {
 		plain(w, http.StatusNotFound, "No such target id: "+id)
 		return
 	}

@@ -157,8 +157,8 @@ func (s *session) domDescribeNode(p nodeParams) (any, error) {
 func (s *session) describeTree(n node, depth int) *domNode {
 	out := s.describe(n)
 	if depth != 0 || onlyText(n) {
-		for _, c := range s.children(n) {
-			out.Children = append(out.Children, s.describeTree(c, max(depth-1, min(depth, 0))))
+		for i, children := 0, s.children(n); i < children.len(); i++ {
+			out.Children = append(out.Children, s.describeTree(children.at(i), max(depth-1, min(depth, 0))))
 		}
 	}
 	return out
@@ -203,8 +203,8 @@ func (s *session) writeHTML(b *strings.Builder, n node) {
 		b.WriteString(">")
 		defer b.WriteString("</" + n.name() + ">")
 	}
-	for _, c := range s.children(n) {
-		s.writeHTML(b, c)
+	for i, children := 0, s.children(n); i < children.len(); i++ {
+		s.writeHTML(b, children.at(i))
 	}
 }
 
@@ -262,10 +262,10 @@ func (s *session) domPushNodeByPath(p pathParams) (any, error) {
 	for i := 0; i+1 < len(steps); i += 2 {
 		at, err := strconv.Atoi(steps[i])
 		children := s.children(n)
-		if err != nil || at < 0 || at >= len(children) || !strings.EqualFold(children[at].name(), steps[i+1]) {
+		if err != nil || at < 0 || at >= children.len() || !strings.EqualFold(children.at(at).name(), steps[i+1]) {
 			return nil, failf("No node found for given path")
 		}
-		n = children[at]
+		n = children.at(at)
 	}
 	known := s.pushPath(n)
 	if known == nil {

@@ -91,47 +91,59 @@ func (n node) nodeType() int {
 	return elementNode
 }
 
+// childList is the children of a node, without a copy of those of a tree: a node may have thousands.
+type childList struct {
+	fixed  []node
+	source *fold.Source
+	entry  *tree.Entry
+	text   bool
+}
+
 // children returns the node's children within a target.
-func (s *session) children(n node) []node {
+func (s *session) children(n node) childList {
 	switch n.place {
 	case placeDocument:
-		return []node{{place: placeWorkspace}}
+		return childList{fixed: []node{{place: placeWorkspace}}}
 	case placeWorkspace:
 		out := s.elements(source.KindHost)
 		if s.hasClients() {
 			out = append(out, node{place: placeClients})
 		}
-		return out
+		return childList{fixed: out}
 	case placeClients:
-		return s.elements(source.KindClient)
+		return childList{fixed: s.elements(source.KindClient)}
 	case placeSource:
-		if n.source.Tree.Root == nil {
-			return nil
+		if n.source.Tree.Root != nil {
+			return childList{fixed: []node{{placeTree, n.source, n.source.Tree.Root}}}
 		}
-		return []node{{placeTree, n.source, n.source.Tree.Root}}
 	case placeTree:
-		out := make([]node, 0, len(n.entry.Children)+1)
-		if n.entry.Text != "" {
-			out = append(out, node{placeText, n.source, n.entry})
-		}
-		for _, c := range n.entry.Children {
-			out = append(out, node{placeTree, n.source, c})
-		}
-		return out
+		return childList{source: n.source, entry: n.entry, text: n.entry.Text != ""}
 	}
-	return nil
+	return childList{}
 }
 
-// count returns how many children a node has, without listing them.
-func (s *session) count(n node) int {
-	if n.place != placeTree {
-		return len(s.children(n))
+// len returns how many children there are.
+func (l childList) len() int {
+	if l.entry == nil {
+		return len(l.fixed)
 	}
-	c := len(n.entry.Children)
-	if n.entry.Text != "" {
-		c++
+	if l.text {
+		return len(l.entry.Children) + 1
 	}
-	return c
+	return len(l.entry.Children)
+}
+
+// at returns child i, from 0. A node's text comes before its components.
+func (l childList) at(i int) node {
+	switch {
+	case l.entry == nil:
+		return l.fixed[i]
+	case !l.text:
+		return node{placeTree, l.source, l.entry.Children[i]}
+	case i == 0:
+		return node{placeText, l.source, l.entry}
+	}
+	return node{placeTree, l.source, l.entry.Children[i-1]}
 }
 
 // parent returns the node's parent; false for the document.

@@ -68,7 +68,7 @@ func (d *domState) reset() {
 func (s *session) describe(n node) *domNode {
 	out := &domNode{BackendNodeID: n.id(), NodeType: n.nodeType(), NodeName: n.name(), NodeValue: n.value(), Attributes: s.attributes(n)}
 	if out.NodeType != textNode {
-		c := s.count(n)
+		c := s.children(n).len()
 		out.ChildNodeCount = &c
 	}
 	switch n.place {
@@ -118,11 +118,11 @@ func onlyText(n node) bool {
 // pushInto registers the children of a node, which become known with it.
 func (s *session) pushInto(p *pushed, n node, depth int) []*domNode {
 	children := s.children(n)
-	p.open, p.count = true, len(children)
-	p.children = make([]*pushed, 0, len(children))
-	out := make([]*domNode, 0, len(children))
-	for _, c := range children {
-		child, d := s.push(c, p, max(depth-1, min(depth, 0)))
+	p.open, p.count = true, children.len()
+	p.children = make([]*pushed, 0, p.count)
+	out := make([]*domNode, 0, p.count)
+	for i := range p.count {
+		child, d := s.push(children.at(i), p, max(depth-1, min(depth, 0)))
 		p.children = append(p.children, child)
 		out = append(out, d)
 	}
@@ -147,7 +147,7 @@ func (s *session) open(p *pushed, depth int) {
 		return
 	}
 	if !p.open {
-		if s.count(n) > 0 {
+		if s.children(n).len() > 0 {
 			s.event("DOM.setChildNodes", setChildNodesEvent{ParentID: p.id, Nodes: s.pushInto(p, n, depth)})
 		}
 		return

@@ -70,8 +70,8 @@ func (s *session) search(n node, match func(*session, node) bool, found *[]hit) 
 		}
 		*found = append(*found, h)
 	}
-	for _, c := range s.children(n) {
-		s.search(c, match, found)
+	for i, children := 0, s.children(n); i < children.len(); i++ {
+		s.search(children.at(i), match, found)
 	}
 }
 

@@ -135,8 +135,8 @@ func (s *session) removeGone(p *pushed) {
 		return
 	}
 	place := make(map[tree.BackendNodeID]int)
-	for i, c := range want[start : len(want)-end] {
-		place[c.id()] = i
+	for i := start; i < want.len()-end; i++ {
+		place[want.at(i).id()] = i
 	}
 	old := p.children[start : len(p.children)-end]
 	keep := increasing(old, place)
@@ -160,34 +160,35 @@ func (s *session) insertNew(p *pushed) {
 	}
 	want := s.children(n)
 	start, end := commonEnds(p.children, want)
-	if start == len(want) {
+	if start+end == want.len() {
 		return
 	}
 	previous := NodeID(0)
 	if start > 0 {
 		previous = p.children[start-1].id
 	}
-	rest := p.children[start:]
-	children := slices.Clone(p.children[:start])
-	for _, c := range want[start : len(want)-end] {
-		if len(rest) > 0 && rest[0].node == c.id() {
-			children = append(children, rest[0])
-			previous, rest = rest[0].id, rest[1:]
+	kept := p.children[start : len(p.children)-end]
+	middle := make([]*pushed, 0, want.len()-start-end)
+	for i := start; i < want.len()-end; i++ {
+		c := want.at(i)
+		if len(kept) > 0 && kept[0].node == c.id() {
+			middle = append(middle, kept[0])
+			previous, kept = kept[0].id, kept[1:]
 			continue
 		}
 		child, d := s.push(c, p, 0)
-		children = append(children, child)
+		middle = append(middle, child)
 		s.event("DOM.childNodeInserted", childNodeInsertedEvent{ParentNodeID: p.id, PreviousNodeID: previous, Node: d})
 		previous = child.id
 	}
-	p.children = append(children, rest...)
+	p.children = slices.Replace(p.children, start, len(p.children)-end, middle...)
 	p.count = len(p.children)
 }
 
 // updateCount tells how many children a node has whose children the client does
 // not know. A text that becomes the first child is told at once, as it is for new nodes.
 func (s *session) updateCount(p *pushed, n node) {
-	c := s.count(n)
+	c := s.children(n).len()
 	if c == p.count {
 		return
 	}
@@ -243,12 +244,12 @@ func attribute(list []string, name string) (string, bool) {
 }
 
 // commonEnds counts the children at the start and at the end that are the same in both lists.
-func commonEnds(have []*pushed, want []node) (start, end int) {
-	n := min(len(have), len(want))
-	for start < n && have[start].node == want[start].id() {
+func commonEnds(have []*pushed, want childList) (start, end int) {
+	n := min(len(have), want.len())
+	for start < n && have[start].node == want.at(start).id() {
 		start++
 	}
-	for end < n-start && have[len(have)-1-end].node == want[len(want)-1-end].id() {
+	for end < n-start && have[len(have)-1-end].node == want.at(want.len()-1-end).id() {
 		end++
 	}
 	return start, end

@@ -81,9 +81,15 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// parseTarget reads the path and query of a target's URL. The error is a
-// sentence for the client, as Chrome words it where Chrome has one.
-func parseTarget(space subjects.Space, rest string, query url.Values) (target, int, error) {
+// refusal is why a target's URL is not served: an HTTP status and a sentence for
+// the client, as Chrome words it where Chrome has one.
+type refusal struct {
+	status int
+	text   string
+}
+
+// parseTarget reads the path and query of a target's URL. The refusal is nil if they name a target.
+func parseTarget(space subjects.Space, rest string, query url.Values) (target, *refusal) {
 	t := target{space: space}
 	rest = strings.TrimSuffix(rest, "/")
 	name, src, one := strings.Cut(rest, "/")
@@ -92,17 +98,17 @@ func parseTarget(space subjects.Space, rest string, query url.Values) (target, i
 		name, src, one = strings.Cut(rest, ".")
 	}
 	if name != string(space) || one && !subjects.IsToken(src) {
-		return target{}, http.StatusNotFound, fmt.Errorf("No such target id: %.200s", rest)
+		return target{}, &refusal{http.StatusNotFound, fmt.Sprintf("No such target id: %.200s", rest)}
 	}
 	t.source = subjects.SourceID(src)
 	t.pattern, t.kind = query.Get("source"), source.Kind(query.Get("kind"))
 	if _, err := path.Match(t.pattern, ""); err != nil {
-		return target{}, http.StatusBadRequest, fmt.Errorf("source=%.200q is not a pattern; use *, ? and [a-z]", t.pattern)
+		return target{}, &refusal{http.StatusBadRequest, fmt.Sprintf("source=%.200q is not a pattern; use *, ? and [a-z]", t.pattern)}
 	}
 	if t.kind != "" && t.kind != source.KindHost && t.kind != source.KindClient {
-		return target{}, http.StatusBadRequest, fmt.Errorf("kind=%.200q is unknown; use host or client", t.kind)
+		return target{}, &refusal{http.StatusBadRequest, fmt.Sprintf("kind=%.200q is unknown; use host or client", t.kind)}
 	}
-	return t, http.StatusOK, nil
+	return t, nil
 }
 
 // frameOf returns the id of the frame that stands for a source.
