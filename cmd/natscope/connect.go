@@ -102,12 +102,24 @@ func (f *connectFlags) options() ([]nats.Option, error) {
 // connect opens a connection that also waits for a server that is not there
 // yet, and says what it waits for.
 func (f *connectFlags) connect(ctx context.Context, name string, log *slog.Logger) (*nats.Conn, error) {
+	conn, err := f.dial(append(embedded.ConnOptions(name, log), nats.RetryOnFailedConnect(true)))
+	if err != nil {
+		return nil, err
+	}
+	return conn, f.await(ctx, conn, log)
+}
+
+// connectOnce opens a connection to a server that must be there.
+func (f *connectFlags) connectOnce(name string, log *slog.Logger) (*nats.Conn, error) {
+	return f.dial(embedded.ConnOptions(name, log))
+}
+
+func (f *connectFlags) dial(opts []nats.Option) (*nats.Conn, error) {
 	own, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	opts := append(embedded.ConnOptions(name, log), nats.RetryOnFailedConnect(true), nats.Timeout(5*time.Second))
-	opts = append(opts, own...)
+	opts = append(append(opts, nats.Timeout(5*time.Second)), own...)
 	var conn *nats.Conn
 	if f.context != "" {
 		conn, _, err = natscontext.Connect(f.context, opts...)
@@ -115,9 +127,17 @@ func (f *connectFlags) connect(ctx context.Context, name string, log *slog.Logge
 		conn, err = nats.Connect(f.url(), opts...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS: %w", err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w; check --nats or --context", f.where(), err)
 	}
-	return conn, f.await(ctx, conn, log)
+	return conn, nil
+}
+
+// where names the server for people.
+func (f *connectFlags) where() string {
+	if f.context != "" {
+		return "the server of context " + f.context
+	}
+	return f.url()
 }
 
 // await returns when the connection is there for the first time, or ctx ends.
@@ -125,10 +145,7 @@ func (f *connectFlags) await(ctx context.Context, conn *nats.Conn, log *slog.Log
 	if conn.IsConnected() {
 		return nil
 	}
-	where := f.url()
-	if f.context != "" {
-		where = "the server of context " + f.context
-	}
+	where := f.where()
 	log.Warn("NATS does not answer yet, waiting for it", "server", where)
 	up := conn.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	if conn.IsConnected() {

@@ -18,11 +18,13 @@ func TestConfigurationIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(b)
-	newUp().Flags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(doc, "| `--"+f.Name+"`") {
-			t.Errorf("docs/configuration.md has no row for --%s", f.Name)
-		}
-	})
+	for _, c := range newRoot().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(doc, "`--"+f.Name+"`") {
+				t.Errorf("docs/configuration.md does not name --%s of natscope %s", f.Name, c.Name())
+			}
+		})
+	}
 	limits := reflect.TypeFor[subjects.Limits]()
 	for i := range limits.NumField() {
 		if name := limits.Field(i).Name; !strings.Contains(doc, "| `"+name+"` |") {

@@ -59,7 +59,7 @@ func (s *Server) admitOrigin(next http.Handler) http.Handler {
 			s.log.Warn("ingest: a page was refused by its origin", "origin", clip(origin), "path", r.URL.Path)
 			h.Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
-			writeJSON(w, Rejected{Type: MsgRejected, Code: "origin", Reason: "pages of the origin " + clip(origin) + " are not admitted; start natscope with --origin " + clip(origin) + " to admit them"})
+			writeJSON(w, Rejected{Type: MsgRejected, Code: "origin", Reason: "pages of the origin " + clip(origin) + " are not admitted; start natscope with --allow-origin " + clip(origin) + " to admit them"})
 			return
 		}
 		if origin != "" {

@@ -65,7 +65,7 @@ func TestForeignOriginsLoadNothing(t *testing.T) {
 	if resp.StatusCode != 403 || resp.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("status %d, headers %v", resp.StatusCode, resp.Header)
 	}
-	if text := body(t, resp, nil); !strings.Contains(text, "--origin https://evil.test") {
+	if text := body(t, resp, nil); !strings.Contains(text, "--allow-origin https://evil.test") {
 		t.Errorf("the refusal %q does not say what to do", text)
 	}
 	if resp := get(t, r.http.URL+"/ingest", ""); resp.StatusCode != http.StatusUpgradeRequired {
