@@ -55,14 +55,14 @@ func (j *journal) reference(t testing.TB, l subjects.Limits) string {
 // TestJoinWhileEverythingHappens is the promise of a replica: whenever it joins,
 // whatever happens to stores and stream, it holds what the records say.
 func TestJoinWhileEverythingHappens(t *testing.T) {
-	const sources, records, joins = 4, 5000, 10
+	const sources, records, joins = 4, 3000, 8
 	srv := natstest.Start(t)
 	js := srv.JetStream()
 	l := patient
 	l.Requests, l.ConsoleEntries = 300, 200
 	// The stream holds a small part of what is written, so that most of it is
 	// gone for late joiners; but a good deal more than is written between two saves.
-	storage := subjects.Storage{RecordBytes: 600 << 10}
+	storage := subjects.Storage{RecordBytes: 400 << 10}
 	if err := EnsureStreams(t.Context(), js, "t", storage); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestJoinWhileEverythingHappens(t *testing.T) {
 	replicas := make([]*replica.Replica, joins)
 	for i := range replicas {
 		others.Go(func() {
-			at := uint64(i * 60)
+			at := uint64(i * 50)
 			natstest.Until(t, 30*time.Second, "the time to join", func() bool {
 				j.mu.Lock()
 				defer j.mu.Unlock()

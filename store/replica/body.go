@@ -93,7 +93,7 @@ func (r *Replica) FollowBody(ctx context.Context, s subjects.BodySubject, f func
 	if _, err := subjects.ParseBody(s.String()); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBody, err)
 	}
-	b := bodyReader{r: r, subject: s, f: f, quiet: time.Now()}
+	b := bodyReader{r: r, subject: s, f: f, quiet: time.Now(), timeout: requestTimeout}
 	for {
 		done, err := b.follow(ctx)
 		if done || err != nil {
@@ -114,11 +114,13 @@ type bodyReader struct {
 	torn bool
 	// quiet is since when nothing has come.
 	quiet time.Time
+	// timeout bounds the next request.
+	timeout time.Duration
 }
 
 // follow reads until the body ends, or until the tail fails; then it is called again.
 func (b *bodyReader) follow(ctx context.Context) (done bool, err error) {
-	t, err := openTail(ctx, b.r.js, subjects.BodyStreamName(b.r.name), b.subject.String(), b.after+1)
+	t, err := openTail(ctx, b.r.js, subjects.BodyStreamName(b.r.name), b.subject.String(), b.after+1, b.timeout)
 	if err != nil {
 		return false, b.pause(ctx, err)
 	}
@@ -151,6 +153,7 @@ func (b *bodyReader) pause(ctx context.Context, cause error) error {
 	if errors.Is(cause, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: %w", ErrNoBody, cause)
 	}
+	b.timeout = min(2*b.timeout, requestMax)
 	t := time.NewTimer(followMin)
 	defer t.Stop()
 	select {

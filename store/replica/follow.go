@@ -34,6 +34,7 @@ func (r *Replica) follow(ctx context.Context) {
 	status := r.conn.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer r.conn.RemoveStatusListener(status)
 	pause := followMin
+	r.timeout = requestTimeout
 	for ctx.Err() == nil {
 		if !r.conn.IsConnected() {
 			r.setWaiting("a connection to NATS")
@@ -42,7 +43,9 @@ func (r *Replica) follow(ctx context.Context) {
 		}
 		progress, err := r.session(ctx, status)
 		if err == nil || progress {
-			pause = followMin
+			pause, r.timeout = followMin, requestTimeout
+		} else {
+			r.timeout = min(2*r.timeout, requestMax)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.setWaiting(describe(err))
@@ -96,7 +99,7 @@ func (r *Replica) session(ctx context.Context, status <-chan nats.Status) (progr
 		}
 		r.loaded = true
 	}
-	t, err := openTail(ctx, r.js, info.Config.Name, subjects.RecordsOf(r.name), uint64(r.covered())+1)
+	t, err := openTail(ctx, r.js, info.Config.Name, subjects.RecordsOf(r.name), uint64(r.covered())+1, r.timeout)
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +114,7 @@ func (r *Replica) session(ctx context.Context, status <-chan nats.Status) (progr
 
 // streamInfo asks for the state of the record stream.
 func (r *Replica) streamInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	stream, err := r.js.Stream(ctx, subjects.RecordStreamName(r.name))
 	if err != nil {

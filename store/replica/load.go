@@ -27,7 +27,7 @@ type saved struct {
 // further than the replica does. It moves Covered up to where the saved state
 // of all sources is complete, so that the stream is followed from there.
 func (r *Replica) load(ctx context.Context) error {
-	b := bucket.New(r.js, r.name)
+	b := bucket.New(r.js, r.name).Within(r.timeout)
 	// The cursor comes first: heads that are read later cover at least as much.
 	cursor, _, err := b.Cursor(ctx)
 	if err != nil {

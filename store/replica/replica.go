@@ -53,8 +53,11 @@ type Replica struct {
 	ended  sync.WaitGroup
 	beats  *nats.Subscription
 
-	// loaded belongs to the goroutine follow.
-	loaded bool
+	// loaded and timeout belong to the goroutine follow. timeout bounds its
+	// requests: short at first, since a server that just came back loses some, and
+	// longer from failure to failure, since a loaded one takes its time.
+	loaded  bool
+	timeout time.Duration
 
 	// mu guards everything below, and everything that space leads to.
 	mu sync.RWMutex

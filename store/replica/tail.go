@@ -23,9 +23,9 @@ const (
 	tailExpiry = 5 * time.Second
 	// tailInactive is after what time the server forgets a consumer whose reader is gone.
 	tailInactive = 30 * time.Second
-	// requestTimeout bounds one request to the server. A server that just came
-	// back loses some, so asking again soon is better than waiting long.
+	// requestTimeout bounds the first try of a request to the server, requestMax a later one.
 	requestTimeout = time.Second
+	requestMax     = 10 * time.Second
 )
 
 // errTailOrder says that the server delivered out of turn, so that the tail must begin anew.
@@ -58,8 +58,8 @@ type tail struct {
 }
 
 // openTail begins to deliver the messages on filter whose sequence is at least start.
-func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string, start uint64) (*tail, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string, start uint64, timeout time.Duration) (*tail, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	c, err := js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		FilterSubject:     filter,

@@ -36,17 +36,27 @@ const (
 // maxBatch is how many messages the server takes as one.
 const maxBatch = 1000
 
-// timeout bounds one request.
-const timeout = 2 * time.Second
-
 // Bucket is the state bucket of one space.
 type Bucket struct {
-	js    jetstream.JetStream
-	space subjects.Space
+	js      jetstream.JetStream
+	space   subjects.Space
+	timeout time.Duration
 }
 
+// timeout bounds one request where nothing else is said.
+const timeout = 3 * time.Second
+
 // New returns the bucket of a space. It sends nothing.
-func New(js jetstream.JetStream, space subjects.Space) *Bucket { return &Bucket{js: js, space: space} }
+func New(js jetstream.JetStream, space subjects.Space) *Bucket {
+	return &Bucket{js: js, space: space, timeout: timeout}
+}
+
+// Within returns the same bucket, each request of which is bounded by d.
+func (b *Bucket) Within(d time.Duration) *Bucket {
+	c := *b
+	c.timeout = d
+	return &c
+}
 
 func (b *Bucket) stream() string { return subjects.StateStreamName(b.space) }
 
@@ -64,7 +74,7 @@ type Value struct {
 
 // get reads one key.
 func (b *Bucket) get(ctx context.Context, id subjects.SourceID, part string) (Value, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	for m, err := range b.last(ctx, b.subject(id, part)) {
 		if err != nil {
@@ -125,7 +135,7 @@ func (b *Bucket) SetCursor(ctx context.Context, c state.Cursor, revision uint64)
 }
 
 func (b *Bucket) put(ctx context.Context, id subjects.SourceID, part string, data []byte, revision uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	m := &nats.Msg{Subject: b.subject(id, part), Data: data, Header: nats.Header{}}
 	ack, err := b.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithRetryAttempts(0))
@@ -137,7 +147,7 @@ func (b *Bucket) put(ctx context.Context, id subjects.SourceID, part string, dat
 
 // Sources lists the sources that have a head, or had one.
 func (b *Bucket) Sources(ctx context.Context) ([]subjects.SourceID, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	s, err := b.js.Stream(ctx, b.stream())
 	if err != nil {
@@ -165,7 +175,7 @@ func (b *Bucket) Head(ctx context.Context, id subjects.SourceID) (Value, error) 
 // Parts reads all parts of a source as they were at one moment. There are none
 // when the source has no head.
 func (b *Bucket) Parts(ctx context.Context, id subjects.SourceID) (map[string][]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*b.timeout)
 	defer cancel()
 	parts, whole, err := b.read(ctx, b.subject(id, ">"))
 	if err != nil || !whole {
@@ -256,7 +266,7 @@ func (b *Bucket) commit(ctx context.Context, id subjects.SourceID, msgs []*nats.
 	if len(msgs) >= maxBatch {
 		return 0, fmt.Errorf("source %s: %w: %d, the limit is %d", id, ErrTooLarge, len(msgs), maxBatch)
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	batch, err := jetstreamext.NewBatchPublisher(b.js, jetstreamext.BatchFlowControl{AckFirst: false})
 	if err != nil {
@@ -284,6 +294,8 @@ func (b *Bucket) Remove(ctx context.Context, id subjects.SourceID, parts []strin
 	head := b.deletion(id, state.HeadPart)
 	var err error
 	if len(msgs) == 0 {
+		ctx, cancel := context.WithTimeout(ctx, b.timeout)
+		defer cancel()
 		_, err = b.js.PublishMsg(ctx, head, jetstream.WithExpectLastSequencePerSubject(revision))
 		if err != nil {
 			err = writeError(id, err)
@@ -305,7 +317,7 @@ func (b *Bucket) Purge(ctx context.Context, id subjects.SourceID) error {
 	if err != nil || v.Data != nil || v.Revision == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	s, err := b.js.Stream(ctx, b.stream())
 	if err != nil {

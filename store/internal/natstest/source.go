@@ -36,6 +36,7 @@ type Source struct {
 	js    jetstream.JetStream
 	space subjects.Space
 	next  map[subjects.Plane]subjects.Seq
+	last  map[subjects.Plane]uint64
 	clock float64
 	// alone counts the messages of a source without JetStream.
 	alone uint64
@@ -67,7 +68,7 @@ func (s *Source) OpenAgain() {
 // Begin turns to a new generation without saying so.
 func (s *Source) Begin() {
 	s.Generation = subjects.Generation(fmt.Sprintf("g%012d", generations.Add(1)))
-	s.next, s.clock = make(map[subjects.Plane]subjects.Seq), 0
+	s.next, s.last, s.clock = make(map[subjects.Plane]subjects.Seq), make(map[subjects.Plane]uint64), 0
 }
 
 // Record makes a record; the payload becomes its data.
@@ -114,27 +115,46 @@ func (s *Source) Frame(p subjects.Plane, dropped uint64, records ...subjects.Rec
 }
 
 // Raw publishes any message on the subject of a plane, until it is
-// acknowledged. The frame may be stored twice when an acknowledgement is lost.
+// acknowledged, and exactly once: each builds on the one before it.
 func (s *Source) Raw(p subjects.Plane, h subjects.Header, data []byte) uint64 {
 	s.t.Helper()
 	subject := subjects.RecordSubject{Space: s.space, Source: s.ID, Generation: s.Generation, Plane: p}.String()
+	seq := s.store(p, subject, h, data)
+	if s.Sent != nil && seq > 0 {
+		s.Sent(seq, subject, h, data)
+	}
+	return seq
+}
+
+func (s *Source) store(p subjects.Plane, subject string, h subjects.Header, data []byte) uint64 {
+	s.t.Helper()
 	if s.js == nil {
 		s.alone++
-		s.Sent(s.alone, subject, h, data)
 		return s.alone
 	}
 	for end := time.Now().Add(20 * time.Second); ; {
-		header := maps.Clone(nats.Header(h))
 		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
-		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: data})
+		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: maps.Clone(nats.Header(h)), Data: data},
+			jetstream.WithExpectLastSequencePerSubject(s.last[p]))
 		cancel()
-		if err == nil {
-			if s.Sent != nil {
-				s.Sent(ack.Sequence, subject, h, data)
-			}
+		var api *jetstream.APIError
+		switch {
+		case err == nil:
+			s.last[p] = ack.Sequence
 			return ack.Sequence
-		}
-		if time.Now().After(end) || errors.Is(err, nats.ErrConnectionClosed) {
+		case errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+			var stored uint64
+			if _, err := fmt.Sscanf(api.Description, "wrong last sequence: %d", &stored); err != nil {
+				s.t.Errorf("publish on %s: %v", subject, api)
+				return 0
+			}
+			was := s.last[p]
+			s.last[p] = stored
+			// Its acknowledgement was lost; otherwise the one before it was evicted, or lost by the server.
+			if stored > was {
+				return stored
+			}
+		case time.Now().After(end) || errors.Is(err, nats.ErrConnectionClosed):
 			s.t.Errorf("publish on %s: %v", subject, err)
 			return 0
 		}
