@@ -217,12 +217,13 @@ func (q *bodyQueue) putBack(p *piece) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.inflight = 0
-	if p.part {
-		// It is a piece of its own from now on.
-		p.part = false
-		q.queued++
-	}
 	q.bytes += len(p.data)
+	if p.part {
+		// The rest is the first that waits, since nothing was taken in between.
+		rest := q.pieces[0]
+		rest.data, rest.offset = append(p.data, rest.data...), p.offset
+		return
+	}
 	q.pieces = append([]*piece{p}, q.pieces...)
 }
 

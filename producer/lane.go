@@ -21,6 +21,10 @@ const (
 	// time grows to lingerMax, which no eye notices and which saves most of the messages.
 	linger    = 2 * time.Millisecond
 	lingerMax = 10 * time.Millisecond
+	// nearby is how soon a stream answers that is not held up by the network. A
+	// lane that has more than one full frame waiting for such a stream is held up
+	// by its processor, so it does not compress.
+	nearby = 5 * time.Millisecond
 	// quietTime is how long a lane sends nothing before it counts as quiet.
 	quietTime = 50 * time.Millisecond
 	// retryMin and retryMax bound the wait before the same message is sent again.
@@ -72,8 +76,8 @@ type lane struct {
 	// notBefore is when the message may be sent again.
 	notBefore time.Time
 	lastSend  time.Time
-	// pace is the present time between two frames.
-	pace time.Duration
+	// pace is the present time between two frames, answer how long the last acknowledgement took.
+	pace, answer time.Duration
 
 	counts laneCounts
 }
@@ -119,7 +123,9 @@ func (l *lane) load(now time.Time, id identity, max int) {
 		if len(f.body) > max {
 			f.cut(l.q.plane, max)
 		}
-		l.out = composeFrame(l.p.o.Space, id, l.q.plane, f)
+		_, full := l.q.waiting()
+		plain := full && l.answer > 0 && l.answer < nearby
+		l.out = composeFrame(l.p.o.Space, id, l.q.plane, f, plain)
 	}
 	l.tries, l.deadline, l.notBefore = 0, time.Time{}, time.Time{}
 }
@@ -132,14 +138,18 @@ func pace(last, gap time.Duration) time.Duration {
 	return min(max(last*2, linger), lingerMax)
 }
 
-func composeFrame(space subjects.Space, id identity, plane subjects.Plane, f *frame) *parcel {
+func composeFrame(space subjects.Space, id identity, plane subjects.Plane, f *frame, plain bool) *parcel {
 	name := subjects.RecordSubject{Space: space, Source: id.source, Generation: id.generation, Plane: plane}
 	c := &parcel{frame: f}
 	if plane == subjects.PlaneEvent {
 		c.filter = name.String() + ".>"
 		name.Topic = subjects.EventTopic(f.topic)
 	}
-	h, body := subjects.EncodeFrame(subjects.FrameInfo{Seq: subjects.Seq(f.seq), Count: f.len(), Dropped: f.dropped}, f.body)
+	encode := subjects.EncodeFrame
+	if plain {
+		encode = subjects.EncodePlainFrame
+	}
+	h, body := encode(subjects.FrameInfo{Seq: subjects.Seq(f.seq), Count: f.len(), Dropped: f.dropped}, f.body)
 	c.msg = &nats.Msg{Subject: name.String(), Header: nats.Header(h), Data: body}
 	return c
 }

@@ -70,6 +70,7 @@ func (l *loop) settle(now time.Time, x *lane, r reply) {
 	case stored, storedBefore:
 		fell := seq <= x.high
 		x.last, x.high = seq, seq
+		x.answer = now.Sub(x.lastSend)
 		x.done(true)
 		if x == l.life && !l.opened {
 			l.opened = true

@@ -118,6 +118,10 @@ func (q *queue) tail(topic string, need int) *chunk {
 		c, q.spare = q.spare[n-1], q.spare[:n-1]
 	} else {
 		c = new(chunk)
+		if n := len(q.chunks); n > 0 && len(q.chunks[n-1].body) > q.frameBytes/2 {
+			// The last one became full, and so will this one: growing it step by step would copy everything twice.
+			c.body = make([]byte, 0, q.frameBytes)
+		}
 	}
 	c.topic, c.lost, q.tailLost = topic, q.tailLost, 0
 	q.chunks = append(q.chunks, c)
@@ -299,9 +303,12 @@ func (q *queue) pop() {
 	q.chunks = q.chunks[1:]
 }
 
+// maxSpare is how many chunks of a queue wait to be used again.
+const maxSpare = 4
+
 // recycle keeps the memory of a chunk that nobody uses any more.
 func (q *queue) recycle(c *chunk) {
-	if c.shared || c.topic != "" || len(q.spare) >= 2 {
+	if c.shared || c.topic != "" || len(q.spare) >= maxSpare {
 		return
 	}
 	*c = chunk{body: c.body[:0], marks: c.marks[:0]}

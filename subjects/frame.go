@@ -91,10 +91,22 @@ var (
 )
 
 // EncodeFrame returns the headers and the body of the message that carries the
-// given lines, each as AppendRecord made it. Large bodies are compressed. The
-// body may be the given slice itself, so the caller must not write to it before
-// the message is sent.
+// given lines, each as AppendRecord made it. Large bodies are compressed.
 func EncodeFrame(info FrameInfo, body []byte) (Header, []byte) {
+	h, body := EncodePlainFrame(info, body)
+	if len(body) >= zstdFrom {
+		packed := frameEncoder.EncodeAll(body, make([]byte, 0, len(body)/4))
+		if len(packed) < len(body) {
+			h[HeaderEncoding] = []string{EncodingZstd}
+			return h, packed
+		}
+	}
+	return h, body
+}
+
+// EncodePlainFrame is EncodeFrame without compression: for a sender that has
+// more to send than its processor can compress, and a network that can take it.
+func EncodePlainFrame(info FrameInfo, body []byte) (Header, []byte) {
 	h := Header{
 		HeaderVersion: {strconv.Itoa(Version)},
 		HeaderSeq:     {strconv.FormatUint(uint64(info.Seq), 10)},
@@ -102,13 +114,6 @@ func EncodeFrame(info FrameInfo, body []byte) (Header, []byte) {
 	}
 	if info.Dropped > 0 {
 		h[HeaderDropped] = []string{strconv.FormatUint(info.Dropped, 10)}
-	}
-	if len(body) >= zstdFrom {
-		packed := frameEncoder.EncodeAll(body, make([]byte, 0, len(body)/4))
-		if len(packed) < len(body) {
-			h[HeaderEncoding] = []string{EncodingZstd}
-			return h, packed
-		}
 	}
 	return h, body
 }
