@@ -127,7 +127,7 @@ func goValues() map[string]any {
 		"odd names in a preview":   []map[string]int{{"$ok": 2, "a-b": 1}},
 
 		"nil interface": error(nil), "nil pointer": noPointer, "nil slice": noSlice, "nil map": noMap, "nil func": noFunc,
-		"nil error in a struct":                     holder{},
+		"nil error in a struct":                     holder{inner: nil},
 		"uint64 beyond 2^53":                        uint64(math.MaxUint64),
 		"big.Int":                                   digits,
 		"float32":                                   float32(0.1),
