@@ -39,6 +39,8 @@ type conn struct {
 	// ctx ends with the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
+	// lastChance is the deadline of the last messages; it belongs to the writer.
+	lastChance time.Time
 	// reason is why the gateway closes the connection; nil if the client does.
 	reason atomic.Pointer[closeReason]
 	once   sync.Once
@@ -152,13 +154,13 @@ func (c *conn) write() {
 		case <-c.queue.ready:
 		case <-ping.C:
 			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWait)); err != nil {
-				c.fail(err)
+				c.fail()
 			}
 			continue
 		}
 		messages, closed := c.queue.take()
 		if err := c.send(messages); err != nil {
-			c.fail(err)
+			c.fail()
 		}
 		c.queue.sent()
 		if closed {
@@ -169,27 +171,37 @@ func (c *conn) write() {
 }
 
 // send writes one burst.
-func (c *conn) send(messages [][]byte) error {
+func (c *conn) send(messages []message) error {
 	if len(messages) == 0 {
 		return nil
-	}
-	wait := writeWait
-	if c.ctx.Err() != nil {
-		wait = closeWait
 	}
 	c.burst.hold()
 	var err error
 	for _, m := range messages {
-		_ = c.ws.SetWriteDeadline(time.Now().Add(wait))
-		if err = c.ws.WriteMessage(websocket.TextMessage, m); err != nil {
+		data := m.bytes()
+		_ = c.ws.SetWriteDeadline(c.deadline())
+		if err = c.ws.WriteMessage(websocket.TextMessage, data); err != nil {
 			break
 		}
 	}
 	return errors.Join(err, c.burst.release())
 }
 
+// deadline returns until when the next message must be taken. Once the
+// connection ends, all that is left shares one deadline.
+func (c *conn) deadline() time.Time {
+	now := time.Now()
+	if c.ctx.Err() == nil {
+		return now.Add(writeWait)
+	}
+	if c.lastChance.IsZero() {
+		c.lastChance = now.Add(closeWait)
+	}
+	return c.lastChance
+}
+
 // fail ends a connection whose client does not take what is sent.
-func (c *conn) fail(error) {
+func (c *conn) fail() {
 	c.queue.close()
 	c.cancel()
 	// Nothing can be said to this client any more.

@@ -108,31 +108,11 @@ func TestLaggingReason(t *testing.T) {
 		m.log("orders", gen1, float64(i), "x")
 	}
 	out, _ := s.conn.queue.take()
-	if last := string(out[len(out)-1]); s.conn.ctx.Err() == nil || !strings.Contains(last, "Inspector.detached") || !strings.Contains(last, reasonLagging) {
+	if last := string(out[len(out)-1].bytes()); s.conn.ctx.Err() == nil || !strings.Contains(last, "Inspector.detached") || !strings.Contains(last, reasonLagging) {
 		t.Errorf("the last of %d messages is %s", len(out), last)
 	}
 	if len(out) > 100+10 {
 		t.Errorf("%d messages wait, the bound is 100", len(out))
-	}
-}
-
-// A client that asks and does not read is not answered without end.
-func TestAnswersAreBounded(t *testing.T) {
-	q := newQueue(load{live: 9, bytes: 99, answers: 10})
-	q.answer(make([]byte, 11))
-	if !q.full() {
-		t.Error("the queue takes more commands")
-	}
-	q.event([]byte("live"))
-	q.take()
-	q.event([]byte("while the burst is written"))
-	q.sent()
-	if q.full() || q.waiting != (load{live: 1, bytes: 26}) {
-		t.Errorf("after the burst: %+v", q.waiting)
-	}
-	q.close()
-	if q.answer([]byte("x")); len(q.messages) != 1 {
-		t.Error("a closed queue takes messages")
 	}
 }
 

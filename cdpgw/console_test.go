@@ -260,8 +260,8 @@ func TestEncodedOnce(t *testing.T) {
 		t.Fatalf("%d and %d messages", len(x), len(y))
 	}
 	for i := range x {
-		if &x[i][0] != &y[i][0] {
-			t.Errorf("message %d was encoded twice: %s", i, x[i])
+		if &x[i].data[0] != &y[i].data[0] {
+			t.Errorf("message %d was encoded twice: %s", i, x[i].data)
 		}
 	}
 }

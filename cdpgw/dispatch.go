@@ -86,10 +86,11 @@ func (s *session) handle(message []byte) {
 		return
 	}
 	s.gateway.state.View(func(space *fold.Space) { s.run(space, in, run) })
+	s.encodePostponed()
 }
 
-// run runs a command under the locks and queues its answer under them too, so
-// that no later change overtakes it.
+// run runs a command under the locks and gives its answer a place in the queue
+// under them too, so that no later change overtakes it.
 func (s *session) run(space *fold.Space, in incoming, run call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *session) run(space *fold.Space, in incoming, run call) {
 		s.start(in, f)
 		return
 	}
-	s.answer(in, result, err)
+	s.postpone(answerTo(in, result, err))
 }
 
 // start runs a slow command.
@@ -138,13 +139,17 @@ func (s *session) answerSlow(ctx context.Context, result any) {
 
 // answer queues an answer.
 func (s *session) answer(in incoming, result any, err error) {
+	s.conn.queue.answer(encode(answerTo(in, result, err)))
+}
+
+func answerTo(in incoming, result any, err error) outgoing {
 	out := outgoing{ID: in.ID, SessionID: in.SessionID}
 	if err != nil {
 		out.Error = toProtocol(err)
 	} else if out.Result = result; result == nil {
 		out.Result = empty{}
 	}
-	s.conn.queue.answer(encode(out))
+	return out
 }
 
 // parseCommand reads the envelope of a command.

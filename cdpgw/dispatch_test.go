@@ -169,8 +169,8 @@ func FuzzDispatch(f *testing.F) {
 		answers := 0
 		for _, m := range out {
 			var r received
-			if err := json.Unmarshal(m, &r); err != nil {
-				t.Fatalf("not JSON: %q", m)
+			if err := json.Unmarshal(m.bytes(), &r); err != nil {
+				t.Fatalf("not JSON: %q", m.bytes())
 			}
 			if r.Method == "" {
 				answers++

@@ -13,13 +13,15 @@
 //     ends when the socket fails or the gateway closes.
 //  2. One writer per connection: sends what is queued, a burst in one socket
 //     write, under a write deadline. It ends when the queue is closed.
-//  3. One goroutine per slow command (a body that is still on its way), at most
-//     maxSlow per connection, all ended with the connection's context.
+//  3. One goroutine per slow command (a body that is still on its way, a streamed
+//     response), at most maxSlow per connection, all ended with the connection's
+//     context.
 //
 // Locks, in the order in which they are taken: the state's lock (View by a
 // reader, the write lock by whoever applies records), hub.mu, session.mu,
 // queue.mu. None is held during a socket operation, and no code below a View
 // calls the state again. Since every command runs inside a View and every live
 // change comes under the write lock, a session sees commands and changes in one
-// order, and the order of its queue is the order on the wire.
+// order, and the order of its queue is the order on the wire. What a command
+// sends gets its place in the queue under the locks and is encoded after them.
 package cdpgw

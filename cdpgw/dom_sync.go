@@ -53,6 +53,11 @@ func (s *session) syncDocument(b *batch) {
 		s.event("DOM.documentUpdated", empty{})
 		return
 	}
+	for _, c := range b.changes {
+		if c.Kind == fold.SourceAdded {
+			s.rebuild(c.Source)
+		}
+	}
 	parents := s.dirtyParents(b)
 	for _, p := range parents {
 		s.removeGone(p)
@@ -71,19 +76,16 @@ func (s *session) syncDocument(b *batch) {
 // dirtyParents lists the known nodes whose children may have changed.
 func (s *session) dirtyParents(b *batch) []*pushed {
 	var out []*pushed
+	seen := make(map[*pushed]bool)
 	add := func(id tree.BackendNodeID) {
-		if p := s.dom.byNode[id]; p != nil && !slices.Contains(out[max(0, len(out)-4):], p) {
+		if p := s.dom.byNode[id]; p != nil && !seen[p] {
+			seen[p] = true
 			out = append(out, p)
 		}
 	}
 	if len(b.sources) > 0 {
 		add(workspaceID)
 		add(clientsID)
-	}
-	for _, c := range b.changes {
-		if c.Kind == fold.SourceAdded {
-			s.rebuild(c.Source)
-		}
 	}
 	for _, ref := range b.parents {
 		add(ref.id)

@@ -13,12 +13,13 @@ import (
 )
 
 // drain applies everything that a session queued to a model and returns the answers.
-func drain(t *testing.T, s *session, m *model) []received {
+func drain(t *testing.T, s *session, doc *model) []received {
 	t.Helper()
 	var answers []received
 	out, _ := s.conn.queue.take()
 	s.conn.queue.sent()
-	for _, raw := range out {
+	for _, m := range out {
+		raw := m.bytes()
 		var r received
 		if err := json.Unmarshal(raw, &r); err != nil {
 			t.Fatalf("not JSON: %s", raw)
@@ -27,12 +28,12 @@ func drain(t *testing.T, s *session, m *model) []received {
 		case r.Method == "":
 			answers = append(answers, r)
 			if strings.Contains(string(r.Result), `"root"`) {
-				if err := m.document(r.Result); err != nil {
+				if err := doc.document(r.Result); err != nil {
 					t.Fatal(err)
 				}
 			}
 		case strings.HasPrefix(r.Method, "DOM."):
-			if err := m.apply(r.Method, r.Params); err != nil {
+			if err := doc.apply(r.Method, r.Params); err != nil {
 				t.Fatalf("%v\n%s", err, raw)
 			}
 		}

@@ -84,6 +84,7 @@ func New(o Options) (*Gateway, error) {
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
+	g.log = g.log.With("gateway", string(g.id))
 	if err := g.setExternal(o.External); err != nil {
 		return nil, err
 	}

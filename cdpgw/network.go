@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
@@ -103,6 +104,11 @@ func (s *session) body(src *fold.Source, r *network.Request, d subjects.Directio
 // requestChanged tells one change of a request. While its body is streamed to
 // this connection, sizes and the end follow the stream.
 func (s *session) requestChanged(b *batch, i int, c fold.Change) {
+	for _, r := range c.Request.Evicted {
+		if st := s.network.streams[r]; st != nil {
+			time.AfterFunc(streamRest, st.stop)
+		}
+	}
 	if st := s.network.streams[c.Request.Request]; st != nil && s.streamed(st, c, b.shared(i)) {
 		return
 	}

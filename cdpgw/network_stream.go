@@ -117,7 +117,7 @@ func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.B
 		}
 		return
 	}
-	if len(part.Data) == 0 {
+	if len(part.Data) == 0 || s.network.streams[st.request] != st {
 		return
 	}
 	n := st.announce(st.received)
@@ -173,9 +173,11 @@ func (s *session) finishStream(st *bodyStream) {
 	st.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.network.streams[st.request] == st {
-		delete(s.network.streams, st.request)
+	if s.network.streams[st.request] != st {
+		// The domain was disabled meanwhile.
+		return
 	}
+	delete(s.network.streams, st.request)
 	for _, m := range st.finish {
 		s.send(m)
 	}

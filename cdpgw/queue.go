@@ -21,7 +21,7 @@ type queue struct {
 	bounds load
 
 	mu       sync.Mutex
-	messages [][]byte
+	messages []message
 	// waiting counts what is queued or being written, taken what of it is being written.
 	waiting, taken load
 	overflow       bool
@@ -30,6 +30,12 @@ type queue struct {
 	// ready wakes the writer, room wakes the reader; both hold at most one token.
 	ready chan struct{}
 	room  chan struct{}
+}
+
+// message is an encoded message, or the place of one that is still being encoded.
+type message struct {
+	data []byte
+	late *reserved
 }
 
 // load is an amount of messages.
@@ -44,44 +50,90 @@ func newQueue(bounds load) *queue {
 }
 
 // answer adds what a command caused: events before its answer, or the answer.
-func (q *queue) answer(message []byte) {
+func (q *queue) answer(data []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return
 	}
-	q.waiting.answers += len(message)
-	q.add(message)
+	q.waiting.answers += len(data)
+	q.add(message{data: data})
+}
+
+// reserved is the place in a queue of a message that is encoded later. Its order
+// is settled under the locks, its encoding needs none.
+type reserved struct {
+	queue *queue
+	taken bool // guarded by queue.mu
+	ready chan struct{}
+	data  []byte // written before ready closes
+}
+
+// reserve adds a message that is not encoded yet. The caller must fill it soon: the writer waits for it.
+func (q *queue) reserve() *reserved {
+	r := &reserved{queue: q, ready: make(chan struct{})}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.add(message{late: r})
+	}
+	return r
+}
+
+// fill completes a reserved message.
+func (r *reserved) fill(data []byte) {
+	r.data = data
+	close(r.ready)
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	r.queue.waiting.answers += len(data)
+	if r.taken {
+		r.queue.taken.answers += len(data)
+	}
+}
+
+// bytes returns the message; it waits for one that is still being encoded.
+func (m message) bytes() []byte {
+	if m.late == nil {
+		return m.data
+	}
+	<-m.late.ready
+	return m.late.data
 }
 
 // event adds a live event. It returns false when the queue is full for the
 // first time, from when on nothing more is added.
-func (q *queue) event(message []byte) bool {
+func (q *queue) event(data []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || q.overflow {
 		return true
 	}
-	if q.waiting.live >= q.bounds.live || q.waiting.bytes+len(message) > q.bounds.bytes {
+	if q.waiting.live >= q.bounds.live || q.waiting.bytes+len(data) > q.bounds.bytes {
 		q.overflow = true
 		return false
 	}
 	q.waiting.live++
-	q.waiting.bytes += len(message)
-	q.add(message)
+	q.waiting.bytes += len(data)
+	q.add(message{data: data})
 	return true
 }
 
 // add appends a message; q.mu is held.
-func (q *queue) add(message []byte) {
-	q.messages = append(q.messages, message)
+func (q *queue) add(m message) {
+	q.messages = append(q.messages, m)
 	wake(q.ready)
 }
 
 // take returns everything that waits and empties the queue.
-func (q *queue) take() (messages [][]byte, closed bool) {
+func (q *queue) take() (messages []message, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, m := range q.messages {
+		if m.late != nil {
+			m.late.taken = true
+		}
+	}
 	messages, q.messages = q.messages, nil
 	q.taken = q.waiting
 	return messages, q.closed

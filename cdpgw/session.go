@@ -22,6 +22,9 @@ type session struct {
 	slow    sync.WaitGroup
 	slots   chan struct{}
 
+	// unencoded are the messages of the command that the reader handles; no one else touches them.
+	unencoded []unencoded
+
 	mu sync.Mutex // guards everything below
 	// space is the state while a command or a change is handled, and nil else.
 	space *fold.Space
@@ -51,8 +54,34 @@ func (s *session) send(message []byte) {
 	}
 }
 
-// event queues an event of this session alone.
-func (s *session) event(method string, params any) { s.send(encodeEvent(method, params)) }
+// event queues an event of this session alone. params must not change any more.
+func (s *session) event(method string, params any) {
+	if s.following {
+		s.send(encodeEvent(method, params))
+		return
+	}
+	s.postpone(outgoing{Method: method, Params: params})
+}
+
+// unencoded is a message whose place in the queue is settled.
+type unencoded struct {
+	place *reserved
+	out   outgoing
+}
+
+// postpone queues a message of the command that the reader handles. It is
+// encoded when the locks are free again: a whole tree takes long.
+func (s *session) postpone(out outgoing) {
+	s.unencoded = append(s.unencoded, unencoded{s.conn.queue.reserve(), out})
+}
+
+// encodePostponed completes the messages of a command.
+func (s *session) encodePostponed() {
+	for _, u := range s.unencoded {
+		u.place.fill(encode(u.out))
+	}
+	s.unencoded = nil
+}
 
 // sources returns the sources that the target includes, in the order of their appearance.
 func (s *session) sources() []*fold.Source {

@@ -28,7 +28,9 @@ type target struct {
 	space subjects.Space
 	// source is set for the target of a single source, which need not exist yet.
 	source subjects.SourceID
-	// pattern and kind narrow the target of a space; empty means all.
+	// pattern and kind narrow the target of a space; empty means all. They come
+	// from the query (?source=orders*&kind=host), which has to be escaped within a
+	// link to DevTools: Chrome refuses "?" and takes "&" for itself there.
 	pattern string
 	kind    source.Kind
 }
