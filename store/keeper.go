@@ -16,7 +16,6 @@ const stagingPatience = 10 * time.Second
 type kept struct {
 	src     *fold.Source
 	tracker *state.Tracker
-	goneAt  time.Time
 	// presence says that the source's presence changed since it was saved.
 	presence bool
 	// staging is since when a snapshot of many records is on its way.
@@ -81,9 +80,6 @@ func (k *keeper) add(src *fold.Source) {
 		// It is back before it was deleted: what is saved is overwritten instead.
 		delete(k.removed, src.ID)
 	}
-	if !src.Connected {
-		e.goneAt = time.Now()
-	}
 	k.sources[src.ID] = e
 }
 
@@ -116,10 +112,6 @@ func (k *keeper) changed(c fold.Change) {
 	switch c.Kind {
 	case fold.PresenceChanged:
 		e.presence = true
-		e.goneAt = time.Time{}
-		if !c.Source.Connected {
-			e.goneAt = time.Now()
-		}
 	case fold.FaultAdded:
 		k.control.fault(c.Source, c.Fault)
 	default:

@@ -184,8 +184,10 @@ func TestEvictedSourcesLeaveTheBucket(t *testing.T) {
 			return gone
 		})
 	}
+	var keys map[string]uint64
+	defer func() { t.Log(keys, s.Replica().Status()) }()
 	natstest.Until(t, 10*time.Second, "only the youngest is kept", func() bool {
-		keys := revisions(t, js)
+		keys = revisions(t, js)
 		for k := range keys {
 			if !strings.HasPrefix(k, "s3.") && !strings.HasPrefix(k, "_space.") {
 				return false

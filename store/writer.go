@@ -255,7 +255,7 @@ func (w *writer) capture(all bool) (covered subjects.StreamSeq, out []capture) {
 				continue
 			}
 			e.presence = false
-			out = append(out, capture{e, e.tracker.Capture(e.base, w.stream, e.goneAt), e.parts, e.revision, e.saved()})
+			out = append(out, capture{e, e.tracker.Capture(e.base, w.stream), e.parts, e.revision, e.saved()})
 		}
 	})
 	return covered, out

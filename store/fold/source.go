@@ -3,6 +3,7 @@ package fold
 import (
 	"errors"
 	"fmt"
+	"time"
 	"strings"
 
 	"github.com/natscope/natscope/subjects"
@@ -53,6 +54,8 @@ type Source struct {
 
 	// Connected says whether the source lives, as its reader observed it; it is no part of the fold.
 	Connected bool
+	// GoneAt is when the source went, while it is not connected; like Connected it is no part of the fold.
+	GoneAt time.Time
 
 	limits subjects.Limits
 }

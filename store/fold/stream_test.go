@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/state"
@@ -159,7 +158,7 @@ func restore(t testing.TB, space *fold.Space) *fold.Space {
 	out := fold.New(space.Name, space.Limits)
 	out.Covered, out.Stray = space.Covered, space.Stray
 	for _, s := range space.Sources() {
-		w, err := state.NewTracker(s, space.Limits).Capture(nil, state.Stream{Name: "x"}, time.Time{}).Encode(nil)
+		w, err := state.NewTracker(s, space.Limits).Capture(nil, state.Stream{Name: "x"}).Encode(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -242,7 +242,7 @@ func (s *session) fold(run []entry) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	for i, m := range run {
-		s.r.apply(subjects.StreamSeq(m.seq), decoded[i])
+		s.r.apply(subjects.StreamSeq(m.seq), m.stored, decoded[i])
 	}
 }
 
@@ -265,8 +265,8 @@ func (s *session) bridge(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-// apply folds one message. The write lock is held.
-func (r *Replica) apply(seq subjects.StreamSeq, m fold.Message) {
+// apply folds one message, which the server stored at the given time. The write lock is held.
+func (r *Replica) apply(seq subjects.StreamSeq, stored time.Time, m fold.Message) {
 	changes := r.space.ApplyMessage(seq, m)
 	r.applied++
 	src := r.space.Source(m.Name.Source)
@@ -276,7 +276,8 @@ func (r *Replica) apply(seq subjects.StreamSeq, m fold.Message) {
 	}
 	s := sign{signRecord, m.Name.Generation, time.Now()}
 	if src.Life.Closed {
-		s.kind = signClose
+		// A goodbye may be read long after it was said, and counts from when it was.
+		s.kind, s.at = signClose, stored
 	}
 	changes = append(changes, r.sign(src, s)...)
 	r.tell(changes)
@@ -288,6 +289,10 @@ func (s *session) caughtUp() {
 	select {
 	case <-s.r.ready:
 	default:
+		// Who opens a replica never sees more sources than the limit, even if all of them came from the stream.
+		s.r.mu.Lock()
+		s.r.tell(s.r.crowd())
+		s.r.mu.Unlock()
 		close(s.r.ready)
 	}
 }

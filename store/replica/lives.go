@@ -20,13 +20,10 @@ const maxTick = 250 * time.Millisecond
 func (r *Replica) sign(src *fold.Source, s sign) []fold.Change {
 	p, e := r.lives[src.ID].step(s, r.deadline)
 	r.lives[src.ID] = p
+	src.Connected, src.GoneAt = p.connected, p.gone
 	switch e {
-	case effectAlive:
-		src.Connected = true
-	case effectLeft:
-		src.Connected = false
+	case effectAlive, effectLeft:
 	case effectDied:
-		src.Connected = false
 		return append(src.Gone(goneText), fold.Change{Kind: fold.PresenceChanged, Source: src})
 	default:
 		return nil
@@ -46,7 +43,7 @@ func (r *Replica) crowd() []fold.Change {
 				continue
 			}
 			n++
-			if oldest == nil || r.goneBefore(src, oldest) {
+			if oldest == nil || goneBefore(src, oldest) {
 				oldest = src
 			}
 		}
@@ -60,12 +57,11 @@ func (r *Replica) crowd() []fold.Change {
 }
 
 // goneBefore orders disconnected sources by the time when they went; the stream breaks ties.
-func (r *Replica) goneBefore(a, b *fold.Source) bool {
-	x, y := r.lives[a.ID].gone, r.lives[b.ID].gone
-	if x.Equal(y) {
+func goneBefore(a, b *fold.Source) bool {
+	if a.GoneAt.Equal(b.GoneAt) {
 		return a.Covered < b.Covered
 	}
-	return x.Before(y)
+	return a.GoneAt.Before(b.GoneAt)
 }
 
 // beat takes one heartbeat from NATS.

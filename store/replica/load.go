@@ -124,7 +124,7 @@ func (r *Replica) take(s saved) {
 		// Whoever lived when the state was saved has the usual time to say that it still does.
 		p.seen = time.Now()
 	}
-	s.source.Connected = p.connected
+	s.source.Connected, s.source.GoneAt = p.connected, p.gone
 	r.lives[s.source.ID] = p
 	r.space.Restore(s.source)
 	r.tell(appearance(s.source))

@@ -33,7 +33,9 @@ var errTailOrder = errors.New("replica: a message was lost between server and re
 
 // entry is one message of a stream.
 type entry struct {
-	seq     uint64
+	seq uint64
+	// stored is when the server stored the message.
+	stored  time.Time
 	subject string
 	header  nats.Header
 	data    []byte
@@ -105,7 +107,7 @@ func (t *tail) deliver(m jetstream.Msg) {
 	}
 	t.next++
 	select {
-	case t.msgs <- entry{meta.Sequence.Stream, m.Subject(), m.Headers(), m.Data()}:
+	case t.msgs <- entry{meta.Sequence.Stream, meta.Timestamp, m.Subject(), m.Headers(), m.Data()}:
 	case <-t.done:
 	case <-t.failed:
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
@@ -28,12 +27,12 @@ type Capture struct {
 // Capture copies what must be written over base, the head that is saved now;
 // nil means that nothing usable is saved. The caller holds the lock under which
 // the source changes. What the capture took counts as saved until Undo.
-func (t *Tracker) Capture(base *Head, stream Stream, goneAt time.Time) *Capture {
+func (t *Tracker) Capture(base *Head, stream Stream) *Capture {
 	if t.nodes != t.src.Tree.Len() || shardsFor(t.nodes, len(t.tree)) != len(t.tree) {
 		t.spread()
 	}
 	c := &Capture{t: t, tree: make(map[int][]placed), net: make(map[int][]network.Request), console: make(map[int][]console.Entry)}
-	c.Head = headOf(t.src, stream, goneAt)
+	c.Head = headOf(t.src, stream)
 	if base == nil {
 		base = &Head{}
 	}
@@ -43,10 +42,10 @@ func (t *Tracker) Capture(base *Head, stream Stream, goneAt time.Time) *Capture 
 	return c
 }
 
-func headOf(s *fold.Source, stream Stream, goneAt time.Time) Head {
+func headOf(s *fold.Source, stream Stream) Head {
 	h := Head{
 		Version: Version, Name: s.Name(), Stream: stream, Covered: s.Covered, Element: s.Element, Generation: s.Generation,
-		Connected: s.Connected, GoneAt: goneAt, LastT: s.LastT, Late: s.Late, Unknown: s.Unknown, Life: s.Life,
+		Connected: s.Connected, GoneAt: s.GoneAt, LastT: s.LastT, Late: s.Late, Unknown: s.Unknown, Life: s.Life,
 		Planes:     make(map[subjects.Plane]fold.Plane, len(s.Planes)),
 		FaultCount: s.FaultCount, Faults: slices.Clone(s.Faults),
 		Tree: Tree{

@@ -21,7 +21,7 @@ func Decode(id subjects.SourceID, parts map[string][]byte, l subjects.Limits) (*
 	}
 	s := &fold.Source{
 		ID: id, Element: h.Element, Generation: h.Generation, Covered: h.Covered, LastT: h.LastT,
-		Late: h.Late, Unknown: h.Unknown, Life: h.Life, Faults: h.Faults, FaultCount: h.FaultCount, Connected: h.Connected,
+		Late: h.Late, Unknown: h.Unknown, Life: h.Life, Faults: h.Faults, FaultCount: h.FaultCount, Connected: h.Connected, GoneAt: h.GoneAt,
 	}
 	s.SetLimits(l)
 	for name, p := range h.Planes {

@@ -44,7 +44,7 @@ func (s *saver) save(t testing.TB, parts map[string][]byte) int {
 		}
 		base, saved = &h, h.Names()
 	}
-	w, err := s.tracker.Capture(base, stream, time.Time{}).Encode(saved)
+	w, err := s.tracker.Capture(base, stream).Encode(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestUndo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.tracker.Capture(&h, stream, time.Time{})
+	c := s.tracker.Capture(&h, stream)
 	if s.tracker.Dirty(x.Covered) {
 		t.Fatal("dirty while a capture is under way")
 	}
