@@ -3,8 +3,8 @@ package fold
 import (
 	"errors"
 	"fmt"
-	"time"
 	"strings"
+	"time"
 
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
