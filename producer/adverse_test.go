@@ -25,6 +25,16 @@ import (
 	"github.com/natscope/natscope/subjects/source"
 )
 
+// incompressible is n bytes of text that only grow when they are compressed.
+func incompressible(n int) string {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"[rnd.IntN(64)]
+	}
+	return string(b)
+}
+
 // mixed records what needs frames of every size, and returns the body that belongs to it.
 func mixed(p *producer.Producer) []byte {
 	rnd := rand.New(rand.NewPCG(5, 5))
@@ -83,10 +93,13 @@ func TestSmallServer(t *testing.T) {
 func TestSmallStream(t *testing.T) {
 	s := natstest.Start(t)
 	s.Streams(space, subjects.Storage{Memory: true}, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 3 << 10 })
-	p := start(t, producer.Options{URL: s.URL()})
+	p := start(t, producer.Options{URL: s.URL(), Name: incompressible(8 << 10)})
 	body := mixed(p)
 	flush(t, p)
 	checkMixed(t, s, body)
+	if name := folded(t, s).Sources()[0].Name(); len(name) < 256 || !strings.HasPrefix(incompressible(8<<10), name) {
+		t.Errorf("name %.40q of %d bytes", name, len(name))
+	}
 }
 
 func TestServerBecomesSmaller(t *testing.T) {

@@ -32,8 +32,10 @@ type loop struct {
 
 	// openQueued and opened say that the opening record of the generation was
 	// made, and that it is acknowledged.
-	openQueued   bool
-	opened       bool
+	openQueued bool
+	opened     bool
+	// openLimit bounds the opening record in bytes when the stream or the server takes less than expected; 0 means no further bound.
+	openLimit    int
 	snapshotting bool
 	closeQueued  bool
 	nextBeat     time.Time

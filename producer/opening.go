@@ -26,15 +26,34 @@ func (l *loop) openRecord() subjects.Record {
 	l.p.update = nil
 	l.p.mu.Unlock()
 	d.Capabilities = d.Capabilities[:min(len(d.Capabilities), 64)]
+	most := l.maxFrame - lineOverhead
+	if l.openLimit > 0 {
+		most = min(most, l.openLimit)
+	}
 	for limit := maxDescriptorText; ; limit /= 2 {
 		for _, s := range []*string{&d.Name, &d.Service, &d.Instance, &d.Runtime, &d.Hostname, &d.URL, &d.Title, &d.Library} {
 			*s = cutText(*s, limit)
 		}
 		data, _ := json.Marshal(d)
-		if len(data) <= l.maxFrame-lineOverhead || limit == 0 {
+		if len(data) <= most || limit == 0 {
 			return subjects.Record{T: l.p.Now(), Topic: source.TopicOpen, Data: data}
 		}
 	}
+}
+
+// shorten makes a shorter opening record in place of one that is too large. It
+// reports whether that may help.
+func (l *loop) shorten() bool {
+	if l.opened || l.life.out == nil || len(l.life.out.frame.body) <= smallest/2 {
+		return false
+	}
+	l.openLimit = max(len(l.life.out.frame.body)/2, smallest/2)
+	l.life.restart()
+	l.p.life.replaceable()
+	l.p.life.rewind()
+	l.openQueued = false
+	l.open()
+	return true
 }
 
 // reopen begins a new generation, under the same id or another one.

@@ -21,6 +21,7 @@ func (l *loop) overdue(now time.Time, x *lane) {
 // unsent deals with a message that could not even be sent.
 func (l *loop) unsent(now time.Time, x *lane, err error) {
 	switch {
+	case errors.Is(err, nats.ErrMaxPayload) && x == l.life && l.shorten():
 	case errors.Is(err, nats.ErrMaxPayload) && x != l.life:
 		l.complain(x.tooLarge())
 	case errors.Is(err, nats.ErrBadSubject) && x != l.life:
@@ -93,13 +94,14 @@ func (l *loop) settle(now time.Time, x *lane, r reply) {
 		l.p.Resnapshot()
 		x.resend()
 	case tooLarge:
-		if x == l.life {
+		switch {
+		case x != l.life:
+			l.complain(x.tooLarge())
+		case !l.shorten():
 			x.tries = 16
 			x.retry(now)
 			l.p.trouble("not stored", err)
-			return
 		}
-		l.complain(x.tooLarge())
 	default:
 		l.p.trouble("not stored yet", err)
 		x.retry(now)

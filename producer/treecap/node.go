@@ -56,7 +56,7 @@ func (n *Node) Add(name string, options ...Option) *Node {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case n.state == gone:
+	case n.state == gone || t.closed:
 		c.state = gone
 		return c
 	case n.state == beyond:
@@ -130,6 +130,8 @@ func (n *Node) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
+	case t.closed:
+		return
 	case n.state == beyond && n.parent != nil:
 		n.parent.cut--
 		t.cut--
@@ -152,7 +154,7 @@ func (n *Node) change(f func() bool) {
 	t := n.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n.state == gone || n.state == beyond || !f() || n.dirty || n.state == fresh {
+	if t.closed || n.state == gone || n.state == beyond || !f() || n.dirty || n.state == fresh {
 		return
 	}
 	n.dirty = true

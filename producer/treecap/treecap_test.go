@@ -191,7 +191,17 @@ func TestChangesAreSentByThemselves(t *testing.T) {
 	}
 	tr.Close()
 	n.Set("i", -1)
+	n.Add("late")
+	n.Remove()
 	tr.Close()
+	// Not even a snapshot shows what came after the end.
+	r.p.Resnapshot()
+	r.sync(tr)
+	root, _, snaps, _ := r.tree()
+	want(t, root, "\napp\n n i=999\n")
+	if snaps != 2 {
+		t.Errorf("%d snapshots", snaps)
+	}
 }
 
 func TestRandomChangesEqualTheModel(t *testing.T) {
