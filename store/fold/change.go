@@ -38,13 +38,20 @@ const (
 
 // Change is one difference that a message made. Exactly the field that belongs to Kind is set.
 type Change struct {
-	Kind    Kind
-	Source  *Source
-	Tree    tree.Change
+	// Kind says what changed.
+	Kind Kind
+	// Source is the source that changed; it is set for every kind.
+	Source *Source
+	// Tree is set for TreeChanged.
+	Tree tree.Change
+	// Request is set for RequestChanged.
 	Request *network.Change
+	// Console is set for ConsoleAdded.
 	Console *console.Entry
-	Fault   *Fault
-	Event   *subjects.Record
+	// Fault is set for FaultAdded.
+	Fault *Fault
+	// Event is set for EventPublished.
+	Event *subjects.Record
 	// SameRealm says, for SourceOpened, that the live objects of the generation before are still there.
 	SameRealm bool
 }
@@ -71,9 +78,11 @@ type Fault struct {
 	// Number counts the faults of a source, from 1.
 	Number uint64 `json:"number"`
 	// T is the wall-clock time of the source's last record before it, in milliseconds since the Unix epoch; 0 if there was none.
-	T     float64        `json:"t"`
-	Kind  FaultKind      `json:"kind"`
+	T float64 `json:"t"`
+	// Kind classifies it.
+	Kind FaultKind `json:"kind"`
+	// Plane is the plane whose records it is about.
 	Plane subjects.Plane `json:"plane,omitempty"`
-	// Text is a sentence for people.
+	// Text is a sentence for people, at most about 500 bytes long.
 	Text string `json:"text"`
 }

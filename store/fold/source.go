@@ -43,9 +43,13 @@ type Source struct {
 	// Unknown counts frames of planes that this version does not know.
 	Unknown uint64
 
-	Life    source.State
-	Tree    tree.State
-	Net     network.State
+	// Life is what the newest generation said of itself.
+	Life source.State
+	// Tree is the newest tree; it outlives its generation.
+	Tree tree.State
+	// Net holds the requests of all generations.
+	Net network.State
+	// Console holds the console entries of all generations.
 	Console console.State
 
 	// Faults holds the newest faults; FaultCount counts all.

@@ -72,9 +72,12 @@ type Descriptor struct {
 
 // Update changes what may change while a source lives. A nil field stays as it was.
 type Update struct {
-	URL     *string `json:"url,omitempty"`
-	Title   *string `json:"title,omitempty"`
-	Visible *bool   `json:"visible,omitempty"`
+	// URL is the new address of a page or process.
+	URL *string `json:"url,omitempty"`
+	// Title is the new title of a page.
+	Title *string `json:"title,omitempty"`
+	// Visible says whether a page is shown now.
+	Visible *bool `json:"visible,omitempty"`
 }
 
 // Close says that a generation ends.
