@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,9 @@ func (c *client) valid() {
 	for _, m := range all {
 		if m.Method == "" {
 			continue
+		}
+		if !slices.Contains(protocolEvents, m.Method) {
+			c.t.Errorf("%s is missing in /json/protocol", m.Method)
 		}
 		if _, err := cdproto.UnmarshalMessage(&cdproto.Message{Method: cdproto.MethodType(m.Method), Params: []byte(m.Params)}); err != nil {
 			c.t.Errorf("%s is not what cdproto expects: %v: %.300s", m.Method, err, m.Params)

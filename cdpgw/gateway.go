@@ -135,10 +135,13 @@ func (g *Gateway) enter() bool {
 // connections' goroutines until ctx ends. It is idempotent.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
+	again := g.closed
 	g.closed = true
 	g.mu.Unlock()
-	g.hub.close()
-	g.cancel()
+	if !again {
+		g.hub.close()
+		g.cancel()
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
