@@ -52,7 +52,7 @@ func startNATS(data, addr string, log *slog.Logger) (*natsServer, error) {
 		NoSigs:                 true,
 		JetStream:              true,
 		StoreDir:               dir,
-		JetStreamMaxMemory:     1 << 30,
+		JetStreamMaxMemory:     4 << 30, // an upper bound, of which each space reserves its streams' limits
 		JetStreamMaxStore:      8 << 30,
 		SyncInterval:           10 * time.Second,
 		MaxPayload:             1 << 20,

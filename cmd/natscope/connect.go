@@ -18,9 +18,8 @@ import (
 
 // connectFlags say which NATS server a command works with, in the words of the nats command line.
 type connectFlags struct {
-	server, context, creds, nkey string
-	tlsCA, tlsCert, tlsKey       string
-	user, password               string
+	server, context, creds, nkey, user string
+	tlsCA, tlsCert, tlsKey             string
 }
 
 func (f *connectFlags) register(fl *pflag.FlagSet) {

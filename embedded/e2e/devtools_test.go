@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -145,15 +143,6 @@ func (p *page) clickN(selector, has string, n int) {
 func (p *page) key(keys string) {
 	p.t.Helper()
 	p.do(chromedp.KeyEvent(keys))
-}
-
-// insert types text as if it were pasted.
-func (p *page) insert(text string) {
-	p.t.Helper()
-	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, input.InsertText, input.InsertTextParams{Text: text})
-		return err
-	}))
 }
 
 // panel opens a panel by its id: elements, console, network, sources.
