@@ -15,6 +15,8 @@
 //     network, never while it holds the replica's lock.
 //  2. control: tells sources that they are admitted, and asks for the trees
 //     that were lost. It may block on the network.
+//  3. repair: creates streams again that a server lost. It may block on the
+//     network, apart from the others so that nothing delays it.
 //
 // and those of its Replica.
 package store

@@ -14,25 +14,33 @@ import (
 // ErrNoJetStream says that the NATS server has no JetStream, without which nothing can be kept.
 var ErrNoJetStream = errors.New("store: JetStream is not enabled; start the server with JetStream (nats-server -js) and allow it for this account")
 
-// ensureTimeout bounds the creation of one stream; a server that just came back loses requests, so they are repeated soon.
-const ensureTimeout = 2 * time.Second
+// The time for the creation of one stream, at the first try and at later ones: a
+// server that just came back loses requests, a loaded one takes its time.
+const (
+	ensureFirst = 500 * time.Millisecond
+	ensureMax   = 10 * time.Second
+)
 
 // EnsureStreams creates the streams of a space, or brings the limits of
 // existing ones up to date. The error wraps ErrNoJetStream, or names the stream
 // and what the server said.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
+	return ensureAll(ctx, js, space, s, ensureMax)
+}
+
+func ensureAll(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage, timeout time.Duration) error {
 	for _, c := range []jetstream.StreamConfig{
 		subjects.RecordStream(space, s), subjects.BodyStream(space, s), subjects.AuditStream(space, s), subjects.StateStream(space, s),
 	} {
-		if err := ensure(ctx, js, c); err != nil {
+		if err := ensure(ctx, js, c, timeout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, ensureTimeout)
+func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := js.CreateOrUpdateStream(ctx, c)
 	var api *jetstream.APIError
@@ -66,8 +74,8 @@ const silencePatience = 3 * time.Second
 // unless an error says that it is of no use.
 func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
 	var silent time.Time
-	for {
-		err := EnsureStreams(ctx, js, space, s)
+	for timeout := ensureFirst; ; timeout = min(2*timeout, ensureMax) {
+		err := ensureAll(ctx, js, space, s, timeout)
 		var api *jetstream.APIError
 		switch {
 		case err == nil:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -62,7 +63,9 @@ func TestServerRestart(t *testing.T) {
 				back := time.Now()
 				if storage.Memory {
 					natstest.Until(t, 5*time.Second, "the streams are there again", func() bool {
-						_, err := js.Stream(t.Context(), subjects.RecordStreamName("t"))
+						ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+						defer cancel()
+						_, err := js.Stream(ctx, subjects.RecordStreamName("t"))
 						return err == nil
 					})
 					src.Open()

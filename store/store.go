@@ -80,6 +80,7 @@ func Start(ctx context.Context, o Options) (*Store, error) {
 	s.unwatch = r.Watch(s.keeper.begin, s.keeper)
 	s.ended.Go(func() { s.writer.run(run) })
 	s.ended.Go(func() { s.control.run(run) })
+	s.ended.Go(func() { repair(run, o, js, r, log) })
 	return s, nil
 }
 

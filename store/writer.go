@@ -25,8 +25,6 @@ const (
 	rivalPatience = 250 * time.Millisecond
 	// rivalMemory is for how long a store counts as the one that saves a source.
 	rivalMemory = 3 * time.Second
-	// repairEvery is how often missing streams are looked for while the replica waits.
-	repairEvery = 500 * time.Millisecond
 )
 
 // writer saves what is dirty. Its one goroutine is the only one that writes.
@@ -50,7 +48,6 @@ type writer struct {
 	swept bool
 
 	reconnects uint64
-	repaired   time.Time
 	complained string
 }
 
@@ -73,11 +70,11 @@ func (w *writer) run(ctx context.Context) {
 		if w.o.Conn.Status() != nats.CONNECTED {
 			continue
 		}
-		err := w.repair(ctx)
-		if err == nil {
-			err = w.pass(ctx, false)
+		if n := w.o.Conn.Stats().Reconnects; n != w.reconnects {
+			w.reconnects = n
+			w.forget()
 		}
-		w.complain(ctx, err)
+		w.complain(ctx, w.pass(ctx, false))
 	}
 }
 
@@ -94,23 +91,6 @@ func (w *writer) complain(ctx context.Context, err error) {
 		w.log.Error("the state could not be saved; it will be tried again", "error", text)
 	}
 	w.complained = text
-}
-
-// repair creates the streams again that a server lost, such as one that keeps
-// them in memory and was restarted.
-func (w *writer) repair(ctx context.Context) error {
-	n := w.o.Conn.Stats().Reconnects
-	waiting := w.replica.Status().Waiting != "" && time.Since(w.repaired) > repairEvery
-	if n == w.reconnects && !waiting {
-		return nil
-	}
-	w.repaired = time.Now()
-	if err := EnsureStreams(ctx, w.js, w.o.Space, w.o.Storage); err != nil {
-		return err
-	}
-	w.reconnects = n
-	w.forget()
-	return nil
 }
 
 // forget makes the writer look again at what the bucket holds.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Replica, error) {
 	case <-r.ready:
 		return r, nil
 	case <-ctx.Done():
-		waiting := r.Status().Waiting
+		waiting := cmp.Or(r.Status().Waiting, "the end of the record stream")
 		_ = r.Close()
 		return nil, fmt.Errorf("replica: open space %s: %w while waiting for: %s", o.Space, context.Cause(ctx), waiting)
 	}

@@ -64,14 +64,3 @@ func TestFollow(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 }
-
-func TestOpenWaits(t *testing.T) {
-	srv := natstest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := Open(ctx, Options{Conn: srv.Connect(), Space: "t"}); err == nil {
-		t.Fatal("Open succeeded without streams")
-	} else {
-		t.Log(err)
-	}
-}

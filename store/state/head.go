@@ -25,7 +25,7 @@ const HeadPart = "head"
 // The key under which a space keeps its Cursor.
 const (
 	CursorSource subjects.SourceID = "_space"
-	CursorPart                     = "cursor"
+	CursorPart   string            = "cursor"
 )
 
 // Stream identifies the record stream that a state was folded from. A stream
