@@ -41,11 +41,11 @@ type stackTrace struct {
 }
 
 type callFrame struct {
-	FunctionName string `json:"functionName"`
-	ScriptID     string `json:"scriptId"`
-	URL          string `json:"url"`
-	LineNumber   int    `json:"lineNumber"`
-	ColumnNumber int    `json:"columnNumber"`
+	FunctionName string   `json:"functionName"`
+	ScriptID     ScriptID `json:"scriptId"`
+	URL          string   `json:"url"`
+	LineNumber   int      `json:"lineNumber"`
+	ColumnNumber int      `json:"columnNumber"`
 }
 
 // consoleTypes are the types of messages that DevTools knows and that mean the
@@ -92,7 +92,7 @@ func consoleEvent(h *hub, src *fold.Source, e *console.Entry) []byte {
 	}
 	ev := consoleCalledEvent{
 		Type: e.Message.Type, ContextID: id, Timestamp: e.Wall,
-		StackTrace: stackOf(e.Message.Stack), Context: src.Name() + "#1", Args: []remoteObject{},
+		StackTrace: stackOf(src.ID, e.Message.Stack), Context: src.Name() + "#1", Args: []remoteObject{},
 	}
 	if !consoleTypes[ev.Type] {
 		ev.Type = "log"
@@ -110,8 +110,8 @@ func consoleEvent(h *hub, src *fold.Source, e *console.Entry) []byte {
 func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDetails {
 	x := e.Exception
 	d := exceptionDetails{
-		ExceptionID: e.Order, Text: x.Text, URL: x.URL, LineNumber: max(x.Line-1, 0), ColumnNumber: max(x.Column-1, 0),
-		StackTrace: stackOf(x.Stack), ContextID: id,
+		ExceptionID: e.Order, Text: x.Text, URL: fileURL(x.URL), LineNumber: max(x.Line-1, 0), ColumnNumber: max(x.Column-1, 0),
+		StackTrace: stackOf(src.ID, x.Stack), ContextID: id,
 	}
 	if d.Text == "" {
 		d.Text = "Uncaught"
@@ -123,14 +123,15 @@ func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDeta
 	return d
 }
 
-// stackOf converts a stack; the protocol counts lines and columns from 0.
-func stackOf(frames []network.Frame) *stackTrace {
+// stackOf converts a stack of a source; the protocol counts lines and columns from 0.
+func stackOf(id subjects.SourceID, frames []network.Frame) *stackTrace {
 	if len(frames) == 0 {
 		return nil
 	}
 	st := &stackTrace{CallFrames: make([]callFrame, len(frames))}
 	for i, f := range frames {
-		st.CallFrames[i] = callFrame{FunctionName: f.Function, ScriptID: "0", URL: f.URL, LineNumber: max(f.Line-1, 0), ColumnNumber: max(f.Column-1, 0)}
+		address := fileURL(f.URL)
+		st.CallFrames[i] = callFrame{FunctionName: f.Function, ScriptID: scriptOf(id, address), URL: address, LineNumber: max(f.Line-1, 0), ColumnNumber: max(f.Column-1, 0)}
 	}
 	return st
 }

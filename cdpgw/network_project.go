@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
 )
 
@@ -210,15 +211,15 @@ func (p projection) start(r *network.Request) []byte {
 			URL: v.URL, Method: v.Method, Headers: headersOf(v.Headers), HasPostData: v.HasBody && v.BodyBytes != 0,
 			MixedContentType: "none", InitialPriority: "Medium", ReferrerPolicy: "strict-origin-when-cross-origin",
 		},
-		Timestamp: at, WallTime: at, Initiator: initiatorOf(v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
+		Timestamp: at, WallTime: at, Initiator: initiatorOf(p.source.ID, v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
 	})
 }
 
-func initiatorOf(v network.Start) initiator {
+func initiatorOf(id subjects.SourceID, v network.Start) initiator {
 	if len(v.Stack) == 0 || v.Direction == network.Incoming {
 		return initiator{Type: "other"}
 	}
-	return initiator{Type: "script", Stack: stackOf(v.Stack)}
+	return initiator{Type: "script", Stack: stackOf(id, v.Stack)}
 }
 
 func (p projection) response(r *network.Request) []byte {

@@ -10,6 +10,7 @@ import (
 var protocolEvents = []string{
 	"DOM.attributeModified", "DOM.attributeRemoved", "DOM.characterDataModified", "DOM.childNodeCountUpdated", "DOM.childNodeInserted",
 	"DOM.childNodeRemoved", "DOM.documentUpdated", "DOM.setChildNodes",
+	"Debugger.scriptParsed",
 	"Inspector.detached",
 	"Log.entryAdded",
 	"Network.dataReceived", "Network.eventSourceMessageReceived", "Network.loadingFailed", "Network.loadingFinished", "Network.requestWillBeSent",

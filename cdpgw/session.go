@@ -31,11 +31,12 @@ type session struct {
 	// following says that what is sent is a live event and not part of an answer.
 	following bool
 
-	page    pageState
-	runtime runtimeState
-	log     logState
-	dom     domState
-	network networkState
+	page     pageState
+	runtime  runtimeState
+	debugger debuggerState
+	log      logState
+	dom      domState
+	network  networkState
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {
@@ -119,6 +120,7 @@ func (s *session) changed(b *batch) {
 		if !s.wants(c.Kind) || !s.target.includes(c.Source) {
 			continue
 		}
+		s.announceFiles(c)
 		switch c.Kind {
 		case fold.RequestChanged:
 			s.requestChanged(b, i, c)

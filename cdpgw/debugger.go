@@ -1,0 +1,146 @@
+package cdpgw
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/network"
+)
+
+// ScriptID names a file of a source. It follows from source and address, so it
+// is the same at every gateway and needs no table.
+type ScriptID string
+
+// maxScripts is how many files one connection is told of; frames in others show no link.
+const maxScripts = 10000
+
+// debuggerState is what the client was told of the Debugger domain. Nothing can
+// be paused or read here: files are announced only because DevTools links a
+// stack to a file that it was told of, and shows no place at all for any other.
+type debuggerState struct {
+	enabled bool
+	known   map[ScriptID]string
+}
+
+var debuggerMethods = map[string]method{
+	"Debugger.enable":                 on((*session).debuggerEnable),
+	"Debugger.disable":                on((*session).debuggerDisable),
+	"Debugger.getScriptSource":        on((*session).debuggerGetScriptSource),
+	"Debugger.getPossibleBreakpoints": constant(map[string][]empty{"locations": {}}),
+	"Debugger.setAsyncCallStackDepth": constant(empty{}),
+	"Debugger.setBlackboxPatterns":    constant(empty{}),
+	"Debugger.setBreakpointsActive":   constant(empty{}),
+	"Debugger.setPauseOnExceptions":   constant(empty{}),
+	"Debugger.setSkipAllPauses":       constant(empty{}),
+	"Debugger.setBreakpointByUrl":     refuse("This source cannot be paused: natscope shows where its records came from."),
+	"Debugger.pause":                  refuse("This source cannot be paused: natscope shows where its records came from."),
+}
+
+type scriptParsedEvent struct {
+	ScriptID           ScriptID    `json:"scriptId"`
+	URL                string      `json:"url"`
+	StartLine          int         `json:"startLine"`
+	StartColumn        int         `json:"startColumn"`
+	EndLine            int         `json:"endLine"`
+	EndColumn          int         `json:"endColumn"`
+	ExecutionContextID ContextID   `json:"executionContextId"`
+	Hash               string      `json:"hash"`
+	BuildID            string      `json:"buildId"`
+	AuxData            contextData `json:"executionContextAuxData"`
+	SourceMapURL       string      `json:"sourceMapURL"`
+	Length             int         `json:"length"`
+}
+
+// fileURL returns the address of a file as DevTools wants it: a plain path,
+// which is what Go's stacks have, becomes an address, so that links show the
+// file's name instead of the whole path.
+func fileURL(name string) string {
+	if strings.HasPrefix(name, "/") {
+		return (&url.URL{Scheme: "file", Path: name}).String()
+	}
+	return name
+}
+
+// scriptOf returns the id of a file of a source; empty for a frame without one.
+func scriptOf(id subjects.SourceID, address string) ScriptID {
+	if address == "" {
+		return ""
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(string(id) + "\x00" + address))
+	return ScriptID(strconv.FormatUint(h.Sum64(), 10))
+}
+
+// debuggerEnable tells of the files that the kept records name.
+func (s *session) debuggerEnable(empty) (any, error) {
+	if !s.debugger.enabled {
+		s.debugger = debuggerState{enabled: true, known: make(map[ScriptID]string)}
+		for _, src := range s.sources() {
+			for _, r := range src.Net.Requests {
+				s.announce(src, r.Start.Value.Stack)
+			}
+			for _, e := range src.Console.Entries {
+				s.announceEntry(fold.Change{Source: src, Console: e})
+			}
+		}
+	}
+	return map[string]string{"debuggerId": "natscope." + string(s.target.id())}, nil
+}
+
+func (s *session) debuggerDisable(empty) (any, error) {
+	s.debugger = debuggerState{}
+	return nil, nil
+}
+
+// announceFiles tells of the files that a change names, before the change itself.
+func (s *session) announceFiles(c fold.Change) {
+	switch {
+	case !s.debugger.enabled:
+	case c.Request != nil && c.Request.Topic == network.TopicStart:
+		s.announce(c.Source, c.Request.Request.Start.Value.Stack)
+	case c.Console != nil:
+		s.announceEntry(c)
+	}
+}
+
+func (s *session) announceEntry(c fold.Change) {
+	if m := c.Console.Message; m != nil {
+		s.announce(c.Source, m.Stack)
+	}
+	if x := c.Console.Exception; x != nil {
+		s.announce(c.Source, x.Stack)
+	}
+}
+
+func (s *session) announce(src *fold.Source, stack []network.Frame) {
+	for _, f := range stack {
+		address := fileURL(f.URL)
+		id := scriptOf(src.ID, address)
+		if id == "" || s.debugger.known[id] != "" || len(s.debugger.known) == maxScripts {
+			continue
+		}
+		s.debugger.known[id] = address
+		s.event("Debugger.scriptParsed", scriptParsedEvent{
+			ScriptID: id, URL: address, ExecutionContextID: s.gateway.hub.contextOf(src.ID, string(src.Generation)), Hash: string(id),
+			AuxData: contextData{IsDefault: true, Type: "default", FrameID: frameOf(src.ID)},
+		})
+	}
+}
+
+type scriptParams struct {
+	ScriptID ScriptID `json:"scriptId"`
+}
+
+// debuggerGetScriptSource says in the place of the text that there is none.
+func (s *session) debuggerGetScriptSource(p scriptParams) (any, error) {
+	address, ok := s.debugger.known[p.ScriptID]
+	if !ok {
+		return nil, failf("No script for id: %.80s", p.ScriptID)
+	}
+	return map[string]string{"scriptSource": fmt.Sprintf("// %s\n// The source recorded this file's name and line, not its text.\n", address)}, nil
+}

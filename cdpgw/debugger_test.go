@@ -1,0 +1,54 @@
+package cdpgw
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/console"
+	"github.com/natscope/natscope/subjects/network"
+)
+
+// Every file that a stack names is told once, the kept ones at enable and new
+// ones before the event that names them, and so are those of another client.
+func TestFilesOfStacks(t *testing.T) {
+	m := shop(t)
+	say := func(file string) {
+		m.publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: file, Line: 3}, {Function: "g"}}}))
+	}
+	say("/a.go")
+	say("file:///a.go")
+	_, server := serve(t, m)
+	c := dial(t, server, "dev")
+	c.call("Runtime.enable", nil, nil)
+	events := c.call("Debugger.enable", nil, nil)
+	if got := strings.Join(methodsOf(events), " "); got != "Debugger.scriptParsed" {
+		t.Errorf("at enable: %s", got)
+	}
+	var script scriptParsedEvent
+	c.event(0, "Debugger.scriptParsed", &script)
+	if script.URL != "file:///a.go" || script.ScriptID != scriptOf("orders", "file:///a.go") || script.AuxData.FrameID != "source.orders" {
+		t.Errorf("%+v", script)
+	}
+	from := c.count()
+	m.net("orders", gen1, 40, network.TopicStart, network.Start{ID: "unseen", URL: "http://a.test/", Stack: []network.Frame{{URL: "file:///not-enabled.go"}}})
+	say("file:///b.go")
+	at := c.event(from, "Debugger.scriptParsed", &script)
+	var line consoleCalledEvent
+	c.event(at, "Runtime.consoleAPICalled", &line)
+	if line.StackTrace.CallFrames[0].ScriptID != script.ScriptID || line.StackTrace.CallFrames[1].ScriptID != "" {
+		t.Errorf("%+v names another script than %+v", line.StackTrace.CallFrames, script)
+	}
+	var text struct{ ScriptSource string }
+	c.call("Debugger.getScriptSource", map[string]ScriptID{"scriptId": script.ScriptID}, &text)
+	if !strings.Contains(text.ScriptSource, script.URL) {
+		t.Errorf("%q", text.ScriptSource)
+	}
+	c.fails("Debugger.getScriptSource", map[string]string{"scriptId": "0"}, codeServer)
+	c.fails("Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "url": script.URL}, codeServer)
+	c.valid()
+	other := dial(t, server, "dev")
+	if events := methodsOf(other.call("Debugger.enable", nil, nil)); len(events) != 3 {
+		t.Errorf("another client is told of %d files, want 3", len(events))
+	}
+}
