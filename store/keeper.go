@@ -27,6 +27,8 @@ type kept struct {
 	known bool
 	// looked says that they were known before.
 	looked bool
+	// whole says that this store has saved the source.
+	whole bool
 	// base is the saved head, nil if there is none that can be built upon.
 	base *state.Head
 	// parts names what is in the bucket; revision is that of the head.

@@ -118,6 +118,15 @@ func (w *writer) pass(ctx context.Context, all bool) error {
 		}
 	}
 	covered, captures := w.capture(all)
+	if !w.replica.Stream().Same(w.stream) {
+		// The replica turned to another stream meanwhile: what was captured may belong to either.
+		w.replica.View(func(*fold.Space) {
+			for _, c := range captures {
+				c.undo()
+			}
+		})
+		return nil
+	}
 	for _, c := range captures {
 		switch err := w.save(ctx, c); {
 		case errors.Is(err, bucket.ErrConflict):
@@ -185,8 +194,8 @@ func (w *writer) look(ctx context.Context, e *kept) error {
 	if v.Data != nil {
 		if h, err := state.ParseHead(v.Data); err == nil {
 			parts = h.Names()
-			// A damaged state is written as a whole by the first look at it; later ones see what was written.
-			if h.Stream.Same(w.stream) && (e.looked || !w.replica.Damaged(e.src.ID)) {
+			// Nothing can be built upon a damaged state until this store has written it as a whole.
+			if h.Stream.Same(w.stream) && (e.whole || !w.replica.Damaged(e.src.ID)) {
 				base = &h
 			}
 		}
@@ -217,6 +226,12 @@ type capture struct {
 	revision uint64
 	// before is up to where the source was saved before.
 	before subjects.StreamSeq
+}
+
+// undo makes the source dirty again, under the replica's lock.
+func (c *capture) undo() {
+	c.c.Undo()
+	c.e.presence, c.e.known = true, false
 }
 
 // capture copies what is dirty. covered is up to where the bucket is complete
@@ -251,10 +266,11 @@ func (w *writer) save(ctx context.Context, c capture) error {
 	generation := c.c.Head.Generation
 	w.replica.View(func(*fold.Space) {
 		if err != nil {
-			c.c.Undo()
-			c.e.presence, c.e.known, c.e.rivalled = true, false, time.Now()
+			c.undo()
+			c.e.rivalled = time.Now()
 			return
 		}
+		c.e.whole = true
 		c.e.base, c.e.parts, c.e.revision, c.e.dirtySince = &c.c.Head, c.c.Head.Names(), revision, time.Time{}
 	})
 	if err != nil {

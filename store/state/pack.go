@@ -74,8 +74,12 @@ func unpack[T any](parts map[string][]byte, kind string, shard, count int, f fun
 		return nil
 	}
 	packed := parts[partName(kind, shard, 0)]
-	for p := 1; p < count; p++ {
-		packed = append(packed[:len(packed):len(packed)], parts[partName(kind, shard, p)]...)
+	if count > 1 {
+		all := bytes.Clone(packed)
+		for p := 1; p < count; p++ {
+			all = append(all, parts[partName(kind, shard, p)]...)
+		}
+		packed = all
 	}
 	plain, err := decoder.DecodeAll(packed, nil)
 	if err != nil {
