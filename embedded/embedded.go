@@ -117,15 +117,16 @@ func Start(ctx context.Context, o Options) (_ *Instance, err error) {
 	if err := i.connect(ctx, o); err != nil {
 		return nil, err
 	}
+	var state *replica.Replica
 	if o.Parts.Store {
-		if err := i.startStore(ctx, o); err != nil {
+		if state, err = i.startStore(ctx, o); err != nil {
 			return nil, err
 		}
 	}
 	if !o.Parts.Gateway && !o.Parts.Ingest {
 		return i, nil
 	}
-	if err := i.startDoors(ctx, o); err != nil {
+	if err := i.startDoors(ctx, o, state); err != nil {
 		return nil, err
 	}
 	return i, nil
@@ -222,21 +223,22 @@ func (i *Instance) embed(ctx context.Context, o Options, opts []nats.Option) err
 	return nil
 }
 
-// startStore starts the store.
-func (i *Instance) startStore(ctx context.Context, o Options) error {
+// startStore starts the store and returns the replica that it folds into.
+func (i *Instance) startStore(ctx context.Context, o Options) (*replica.Replica, error) {
 	st, err := store.Start(ctx, store.Options{Conn: i.conn, Space: o.Space, Storage: o.Storage, Limits: o.Limits, Logger: o.Logger})
 	if err != nil {
-		return fmt.Errorf("embedded: store: %w", err)
+		return nil, fmt.Errorf("embedded: store: %w", err)
 	}
 	i.onStop("store", st.Close)
-	return nil
+	return st.Replica(), nil
 }
 
-// startDoors opens the listener with the gateway and the ingest behind it.
-func (i *Instance) startDoors(ctx context.Context, o Options) error {
+// startDoors opens the listener with the gateway and the ingest behind it. A
+// gateway beside a store reads the store's replica, so that nothing is folded twice.
+func (i *Instance) startDoors(ctx context.Context, o Options, state *replica.Replica) error {
 	mux := http.NewServeMux()
 	if o.Parts.Gateway {
-		if err := i.startGateway(ctx, o, mux); err != nil {
+		if err := i.startGateway(ctx, o, mux, state); err != nil {
 			return err
 		}
 	}
@@ -254,14 +256,17 @@ func (i *Instance) startDoors(ctx context.Context, o Options) error {
 	return nil
 }
 
-func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux) error {
-	r, err := replica.Open(ctx, replica.Options{Conn: i.conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})
-	if err != nil {
-		return fmt.Errorf("embedded: replica: %w", err)
+func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux, state *replica.Replica) error {
+	if state == nil {
+		r, err := replica.Open(ctx, replica.Options{Conn: i.conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})
+		if err != nil {
+			return fmt.Errorf("embedded: replica: %w", err)
+		}
+		i.onStop("replica", func(context.Context) error { return r.Close() })
+		state = r
 	}
-	i.onStop("replica", func(context.Context) error { return r.Close() })
 	gw, err := cdpgw.New(cdpgw.Options{
-		State: r, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
+		State: state, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
 		Limits: o.Limits, Logger: o.Logger, Version: o.Version, Access: access.Policy{Hosts: o.Hosts, Origins: o.Origins},
 	})
 	if err != nil {
