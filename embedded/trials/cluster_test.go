@@ -145,7 +145,11 @@ func TestClusterLosesItsLeaders(t *testing.T) {
 	c.nodes[gone].kill()
 	c.leader(gone)
 	current("the death of its leader")
+	// A store of another space comes while there are too few servers for its streams: it waits for them.
+	early := begin(t, "store", storeConfig{URL: c.url, Space: "early", Storage: subjects.Storage{Replicas: 3}})
 	c.back(gone)
+	early.ready(nil)
+	early.terminate(10 * time.Second)
 	current("the return of a node")
 	for _, l := range loads {
 		l.finish(t)

@@ -117,6 +117,7 @@ func playNode(config []byte, _ *slog.Logger) (any, commands, func() error, error
 // storeConfig is one store.
 type storeConfig struct {
 	URL     string
+	Space   subjects.Space
 	Storage subjects.Storage
 	Limits  subjects.Limits
 }
@@ -132,7 +133,7 @@ func playStore(config []byte, log *slog.Logger) (any, commands, func() error, er
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := store.Start(ctx, store.Options{Conn: nc, Storage: c.Storage, Limits: c.Limits, Logger: log})
+	s, err := store.Start(ctx, store.Options{Conn: nc, Space: c.Space, Storage: c.Storage, Limits: c.Limits, Logger: log})
 	if err != nil {
 		return nil, nil, nil, err
 	}
