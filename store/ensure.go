@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,7 +51,7 @@ func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 		return nil
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount), errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("stream %s: %w", c.Name, ErrNoJetStream)
-	case errors.As(err, &api) && (api.ErrorCode == errMemory || api.ErrorCode == errStorage):
+	case errors.As(err, &api) && (api.ErrorCode == errMemory || api.ErrorCode == errStorage || noRoom(api)):
 		return fmt.Errorf("store: create stream %s of at most %d MiB: %w; raise the server's max_memory_store or max_file_store, or choose smaller limits (Storage)", c.Name, c.MaxBytes>>20, err)
 	case errors.As(err, &api) && api.ErrorCode == errStreamConfig:
 		return fmt.Errorf("store: stream %s exists with settings that cannot change, such as its storage: %w; use another space, or delete the stream", c.Name, err)
@@ -64,23 +66,44 @@ const (
 	// errMemory and errStorage refuse a stream that is larger than what is left.
 	errMemory  jetstream.ErrorCode = 10028
 	errStorage jetstream.ErrorCode = 10047
+	// errPeers refuses a stream for which a cluster finds too few servers; the text says why.
+	errPeers jetstream.ErrorCode = 10005
 )
+
+// noRoom reports whether the servers of a cluster are there but have too little storage left.
+func noRoom(e *jetstream.APIError) bool {
+	return e.ErrorCode == errPeers && strings.Contains(e.Description, "insufficient storage") && !absent(e)
+}
+
+// absent reports whether a stream waits for servers of a cluster that are not there now.
+func absent(e *jetstream.APIError) bool {
+	return e.ErrorCode == errPeers && strings.Contains(e.Description, "offline")
+}
+
+// hopeless reports whether an error does not get better by itself.
+func hopeless(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || absent(api) {
+		return false
+	}
+	return api.Code == 400 || api.ErrorCode == errStreamConfig || api.ErrorCode == errMemory || api.ErrorCode == errStorage
+}
 
 // silencePatience is how long JetStream may answer nothing before it counts as
 // not enabled: a server that starts answers clients first.
 const silencePatience = 3 * time.Second
 
 // awaitStreams is EnsureStreams for as long as it takes, up to the end of ctx,
-// unless an error says that it is of no use.
-func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
+// unless an error says that it is of no use. What it waits for is logged once it takes long.
+func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage, log *slog.Logger) error {
 	var silent time.Time
+	start, told := time.Now(), ""
 	for timeout := ensureFirst; ; timeout = min(2*timeout, ensureMax) {
 		err := ensureAll(ctx, js, space, s, timeout)
-		var api *jetstream.APIError
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &api) && (api.Code == 400 || api.ErrorCode == errMemory || api.ErrorCode == errStorage):
+		case hopeless(err):
 			return err
 		case !errors.Is(err, ErrNoJetStream):
 			silent = time.Time{}
@@ -88,6 +111,10 @@ func awaitStreams(ctx context.Context, js jetstream.JetStream, space subjects.Sp
 			silent = time.Now()
 		case time.Since(silent) > silencePatience:
 			return err
+		}
+		if time.Since(start) > silencePatience && err.Error() != told {
+			told = err.Error()
+			log.Warn("the streams cannot be created yet; it will be tried again", "error", told)
 		}
 		t := time.NewTimer(100 * time.Millisecond)
 		select {

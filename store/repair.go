@@ -34,7 +34,7 @@ func repair(ctx context.Context, o Options, js jetstream.JetStream, r *replica.R
 		if !o.Conn.IsConnected() {
 			continue
 		}
-		if err := awaitStreams(ctx, js, o.Space, o.Storage); err != nil && ctx.Err() == nil {
+		if err := awaitStreams(ctx, js, o.Space, o.Storage, log); err != nil && ctx.Err() == nil {
 			log.Error("the streams cannot be created", "error", err)
 		}
 	}

@@ -64,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	if err := awaitStreams(ctx, js, o.Space, o.Storage); err != nil {
+	if err := awaitStreams(ctx, js, o.Space, o.Storage, o.Logger); err != nil {
 		return nil, err
 	}
 	r, err := replica.Open(ctx, replica.Options{Conn: o.Conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})

@@ -256,6 +256,9 @@ func TestEnsureStreams(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "another space") {
 		t.Errorf("changing the storage: %v", err)
 	}
+	if _, err := Start(t.Context(), Options{Conn: js.Conn(), Space: "t", Storage: subjects.Storage{Memory: true}}); err == nil || !strings.Contains(err.Error(), "another space") {
+		t.Errorf("a store that wants another storage: %v", err)
+	}
 }
 
 func TestNoJetStream(t *testing.T) {
