@@ -203,7 +203,11 @@ func playSource(config []byte, log *slog.Logger) (any, commands, func() error, e
 			return "started"
 		},
 		"console": func(args []string) any {
-			p.Record(subjects.PlaneConsole, "message", line(args[0]))
+			n, err := strconv.ParseUint(args[0], 10, 64)
+			if err != nil {
+				return err.Error()
+			}
+			p.Record(subjects.PlaneConsole, "message", line(n))
 			return "said"
 		},
 		"flush": func([]string) any {
