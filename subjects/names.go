@@ -147,7 +147,13 @@ func Command(space Space, source SourceID, generation Generation) string {
 	return root + "." + string(space) + ".cmd." + string(source) + "." + string(generation)
 }
 
-// Control is the request subject on which the store speaks to one generation: admitted, resnapshot, superseded, id taken.
+// ClaimSubject is the request subject on which a source that is about to open
+// asks whether another program has its id. No responder means that nobody has.
+func ClaimSubject(space Space, source SourceID) string {
+	return root + "." + string(space) + ".claim." + string(source)
+}
+
+// Control is the request subject on which the store speaks to one generation; the Control constants say about what.
 func Control(space Space, source SourceID, generation Generation) string {
 	return root + "." + string(space) + ".ctl." + string(source) + "." + string(generation)
 }

@@ -54,6 +54,7 @@ func builtSubjects() map[string]string {
 		"heartbeats of a space":  HeartbeatsOf(space),
 		"command":                Command(space, source, generation),
 		"control":                Control(space, source, generation),
+		"claim":                  ClaimSubject(space, source),
 		"event of a session":     Event(space, source, "gw-1", "s-1"),
 		"queries":                Query(space),
 		"audit":                  Audit(space, "gw-1"),

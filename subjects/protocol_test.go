@@ -79,7 +79,7 @@ func undocumented(t *testing.T, page string) []string {
 	t.Helper()
 	var out []string
 	topics := map[Plane]map[string]any{
-		PlaneLife:    {source.TopicOpen: source.Descriptor{}, source.TopicUpdate: source.Update{}, source.TopicClose: source.Close{}},
+		PlaneLife:    {source.TopicOpen: source.Descriptor{}, source.TopicUpdate: source.Update{}, source.TopicNotice: source.Notice{}, source.TopicClose: source.Close{}},
 		PlaneTree:    {tree.TopicSnapshot: tree.Snapshot{}, tree.TopicOps: tree.Ops{}, tree.TopicBegin: nil, tree.TopicNodes: tree.Nodes{}, tree.TopicCommit: tree.Commit{}},
 		PlaneNet:     {network.TopicStart: network.Start{}, network.TopicRequestBodyEnd: network.BodyEnd{}, network.TopicResponse: network.Response{}, network.TopicDataReceived: network.DataReceived{}, network.TopicMessage: network.Message{}, network.TopicEnd: network.End{}, network.TopicError: network.Error{}},
 		PlaneConsole: {console.TopicMessage: console.Message{}, console.TopicException: console.Exception{}},
@@ -130,6 +130,13 @@ func undocumented(t *testing.T, page string) []string {
 			out = append(out, "field "+path+" of heartbeats")
 		}
 	}
+	for _, payload := range []reflect.Type{reflect.TypeFor[Claim](), reflect.TypeFor[ClaimAnswer]()} {
+		for _, path := range wiretest.Fields(payload) {
+			if !strings.Contains(section(page, "## Claims"), "`"+path+"`") {
+				out = append(out, "field "+path+" of claims")
+			}
+		}
+	}
 	for _, op := range constants(t, "tree", "Op") {
 		if !strings.Contains(section(page, "### Topic `ops`"), "| `"+op+"` |") {
 			out = append(out, "op "+op)
@@ -148,7 +155,7 @@ func TestProtocolIsDescribed(t *testing.T) {
 		t.Errorf("docs/protocol.md does not describe: %s", missing)
 	}
 	// The check itself must see what is missing.
-	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`"} {
+	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`"} {
 		if !strings.Contains(page, part) {
 			t.Fatalf("the page has no %s to take away", part)
 		}

@@ -69,6 +69,8 @@ const (
 	FaultDropped FaultKind = "dropped"
 	// FaultTree means that the tree cannot be followed until a snapshot comes.
 	FaultTree FaultKind = "tree"
+	// FaultNotice means that the source itself told of something, such as another program that wanted its id.
+	FaultNotice FaultKind = "notice"
 	// FaultUnopened means that the records of a generation begin without its open.
 	FaultUnopened FaultKind = "unopened"
 )

@@ -222,6 +222,10 @@ func (s *Source) life(changes []Change, r subjects.Record) ([]Change, error) {
 		changes = append(changes, Change{Kind: SourceOpened, Source: s, SameRealm: same})
 	case source.TopicUpdate:
 		changes = append(changes, Change{Kind: SourceUpdated, Source: s})
+	case source.TopicNotice:
+		// Life.Apply has refused what cannot be parsed.
+		n, _ := source.ParseNotice(r.Data)
+		changes = append(changes, s.fault(FaultNotice, subjects.PlaneLife, n.Text))
 	case source.TopicClose:
 		changes = append(changes, Change{Kind: SourceClosed, Source: s})
 		reason := s.Life.Reason

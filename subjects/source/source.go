@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // The topics of the life plane.
@@ -18,6 +20,8 @@ const (
 	TopicOpen = "open"
 	// TopicUpdate carries an Update.
 	TopicUpdate = "update"
+	// TopicNotice carries a Notice.
+	TopicNotice = "notice"
 	// TopicClose carries a Close and is the last record of a generation.
 	TopicClose = "close"
 )
@@ -70,6 +74,29 @@ type Descriptor struct {
 	Library string `json:"library,omitempty"`
 }
 
+// Who describes the program in a few words, for people who have to find it:
+// its name, and its process and machine or its address. It is valid UTF-8 and
+// has at most about 300 bytes.
+func (d Descriptor) Who() string {
+	cut := func(s string) string {
+		if len(s) > 100 {
+			s = s[:100]
+		}
+		return strings.ToValidUTF8(s, "")
+	}
+	out := strconv.Quote(cut(d.Name))
+	if d.PID != 0 {
+		out += ", process " + strconv.Itoa(d.PID)
+	}
+	if d.Hostname != "" {
+		out += " on " + cut(d.Hostname)
+	}
+	if d.Kind == KindClient && d.URL != "" {
+		out += ", page " + cut(d.URL)
+	}
+	return out
+}
+
 // Update changes what may change while a source lives. A nil field stays as it was.
 type Update struct {
 	// URL is the new address of a page or process.
@@ -78,6 +105,13 @@ type Update struct {
 	Title *string `json:"title,omitempty"`
 	// Visible says whether a page is shown now.
 	Visible *bool `json:"visible,omitempty"`
+}
+
+// Notice is something that went wrong with the source as a whole, such as
+// another program that wanted its id. Readers show it among its faults.
+type Notice struct {
+	// Text is a sentence for people.
+	Text string `json:"text"`
 }
 
 // Close says that a generation ends.
@@ -121,6 +155,10 @@ func (s *State) Apply(t float64, topic string, data json.RawMessage) error {
 			return fmt.Errorf("%w: update: %w", ErrPayload, err)
 		}
 		s.update(u)
+	case TopicNotice:
+		if _, err := ParseNotice(data); err != nil {
+			return err
+		}
 	case TopicClose:
 		var c Close
 		if err := json.Unmarshal(data, &c); err != nil {
@@ -143,6 +181,18 @@ func (s *State) update(u Update) {
 		v := *u.Visible
 		d.Visible = &v
 	}
+}
+
+// ParseNotice parses and checks a notice. The error wraps ErrPayload.
+func ParseNotice(data json.RawMessage) (Notice, error) {
+	var n Notice
+	if err := json.Unmarshal(data, &n); err != nil {
+		return Notice{}, fmt.Errorf("%w: notice: %w", ErrPayload, err)
+	}
+	if n.Text == "" {
+		return Notice{}, fmt.Errorf("%w: notice: text is empty", ErrPayload)
+	}
+	return n, nil
 }
 
 // ParseDescriptor parses and checks a descriptor. The error wraps ErrPayload and names the field.

@@ -6,13 +6,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/natscope/natscope/subjects/internal/wiretest"
 )
 
 func TestVectors(t *testing.T) {
 	cases := wiretest.Cases(t, "life.json")
-	wiretest.Payloads(t, cases, map[string]any{TopicOpen: Descriptor{}, TopicUpdate: Update{}, TopicClose: Close{}})
+	wiretest.Payloads(t, cases, map[string]any{TopicOpen: Descriptor{}, TopicUpdate: Update{}, TopicNotice: Notice{}, TopicClose: Close{}})
 	var s State
 	for _, c := range cases {
 		before := s
@@ -78,4 +79,20 @@ func FuzzApply(f *testing.F) {
 			t.Fatalf("the state is %+v", s)
 		}
 	})
+}
+
+func TestWho(t *testing.T) {
+	for want, d := range map[string]Descriptor{
+		`"Orders", process 7 on web-1`:      {Name: "Orders", PID: 7, Hostname: "web-1", URL: "http://x/"},
+		`"Shop", page http://shop.test/`:    {Name: "Shop", Kind: KindClient, URL: "http://shop.test/"},
+		`""`:                                {},
+		`"` + strings.Repeat("é", 50) + `"`: {Name: strings.Repeat("é", 80)},
+	} {
+		if got := d.Who(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (Descriptor{Name: "x" + strings.Repeat("é", 80), Hostname: "\xff"}).Who(); !utf8.ValidString(got) {
+		t.Errorf("%q is not UTF-8", got)
+	}
 }
