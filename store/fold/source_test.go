@@ -39,7 +39,7 @@ func TestSource(t *testing.T) {
 		"it tells of something": {func(s *stream) {
 			opened(s)
 			s.put("a", "g1", life, rec("notice", `{"text":"another program asked for the id a"}`), rec("notice", `{}`))
-		}, "added opened fault fault", func(t *testing.T, s *fold.Source) {
+		}, "added opened fault:notice fault:malformed", func(t *testing.T, s *fold.Source) {
 			if f := s.Faults[0]; f.Kind != fold.FaultNotice || f.Text != "another program asked for the id a" || s.Faults[1].Kind != fold.FaultMalformed {
 				t.Errorf("%+v", s.Faults)
 			}
