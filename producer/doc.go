@@ -33,7 +33,7 @@
 //     connection, or when the loop ends, which cancels its dial.
 //  3. The snapshotter, while an OnSnapshot function runs: at most one. It ends
 //     when the function returns.
-//  4. The callbacks of nats.go (acknowledgements, control, commands). They never
+//  4. The callbacks of nats.go (control, commands). They never
 //     block and end with their subscriptions, which the loop removes when it ends.
 //
 // None of them keeps a process from exiting.

@@ -18,9 +18,10 @@ import (
 const (
 	// linger is the least time between two frames of a lane that are not full. The
 	// first one after a quiet time goes at once. While a lane is never quiet the
-	// time grows to lingerMax, which no eye notices and which saves most of the messages.
+	// time grows to lingerMax, which no eye notices and which saves most of the
+	// messages: what a source costs its program is the number of its frames.
 	linger    = 2 * time.Millisecond
-	lingerMax = 10 * time.Millisecond
+	lingerMax = 32 * time.Millisecond
 	// nearby is how soon a stream answers that is not held up by the network. A
 	// lane that has more than one full frame waiting for such a stream is held up
 	// by its processor, so it does not compress.
@@ -99,12 +100,13 @@ func (l *lane) ready(now time.Time, hurry bool) (bool, time.Time) {
 	if l.q == nil {
 		return l.bodies.waiting(), time.Time{}
 	}
-	some, full := l.q.waiting()
-	if !some {
-		return false, time.Time{}
-	}
-	if due := l.lastSend.Add(l.pace); !full && !hurry && now.Before(due) {
+	due := l.lastSend.Add(l.pace)
+	early := now.Before(due)
+	switch some, full := l.q.look(early); {
+	case early && !full && !(some && hurry):
 		return false, due
+	case !some:
+		return false, time.Time{}
 	}
 	return true, time.Time{}
 }

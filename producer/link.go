@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,6 +20,9 @@ const dialTimeout = 2 * time.Second
 // views must be current 5 s after a server's return.
 const reconnectMax = 2 * time.Second
 
+// maxAcks is how many acknowledgements may wait for the loop: more than the lanes ask for.
+const maxAcks = 64
+
 // link is a connection with what the producer listens to on it.
 type link struct {
 	nc       *nats.Conn
@@ -28,6 +30,8 @@ type link struct {
 	inbox    string
 	statuses chan nats.Status
 	acks     *nats.Subscription
+	// acked brings the acknowledgements.
+	acked chan *nats.Msg
 	// served are the subscriptions of the present generation.
 	served []*nats.Subscription
 }
@@ -122,18 +126,12 @@ func (l *loop) dialled(d dialled) {
 func (l *loop) attach(nc *nats.Conn, owned bool) {
 	k := &link{nc: nc, owned: owned, inbox: nc.NewInbox(), statuses: nc.StatusChanged()}
 	l.link = k
-	prefix := len(k.inbox) + 1
 	var err error
-	k.acks, err = nc.Subscribe(k.inbox+".*", func(m *nats.Msg) {
-		token, err := strconv.ParseUint(m.Subject[prefix:], 10, 64)
-		if err != nil {
-			return
-		}
-		select {
-		case l.replies <- reply{token, len(m.Data) == 0 && m.Header.Get("Status") == "503", m.Data}:
-		default: // It counts as lost, and the message is sent again.
-		}
-	})
+	// The loop reads the channel itself: a callback would wake one goroutine more
+	// for every frame. An acknowledgement that finds it full counts as lost, and
+	// the message is sent again.
+	k.acked = make(chan *nats.Msg, maxAcks)
+	k.acks, err = nc.ChanSubscribe(k.inbox+".*", k.acked)
 	if err != nil {
 		l.lostLink(err)
 		return

@@ -41,7 +41,6 @@ type loop struct {
 	nextBeat     time.Time
 	suffix       int
 
-	replies   chan reply
 	links     chan dialled
 	snapshots chan []subjects.Record
 	orders    chan order
@@ -52,7 +51,7 @@ type loop struct {
 func newLoop(ctx context.Context, p *Producer) *loop {
 	l := &loop{
 		p: p, ctx: ctx, maxFrame: p.o.Limits.FrameBytes, maxPiece: p.o.Limits.BodyChunkBytes,
-		replies: make(chan reply, 64), links: make(chan dialled), snapshots: make(chan []subjects.Record), orders: make(chan order, 16),
+		links: make(chan dialled), snapshots: make(chan []subjects.Record), orders: make(chan order, 16),
 	}
 	for _, plane := range subjects.Planes() {
 		l.lanes = append(l.lanes, &lane{p: p, q: p.queues[plane]})
@@ -78,16 +77,17 @@ func (l *loop) run() {
 		}
 		timer.Reset(time.Until(next))
 		var statuses chan nats.Status
+		var acked chan *nats.Msg
 		if l.link != nil {
-			statuses = l.link.statuses
+			statuses, acked = l.link.statuses, l.link.acked
 		}
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-timer.C:
 		case <-l.p.wakes:
-		case r := <-l.replies:
-			l.reply(time.Now(), r)
+		case m := <-acked:
+			l.acknowledged(time.Now(), m)
 		case s := <-statuses:
 			l.status(time.Now(), s)
 		case d := <-l.links:

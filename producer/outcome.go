@@ -3,6 +3,8 @@ package producer
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -53,6 +55,15 @@ func (l *loop) complain(err error) {
 	if err != nil {
 		l.p.trouble("records lost", err)
 	}
+}
+
+// acknowledged deals with a message to the inbox of acknowledgements, whose subject ends with a token.
+func (l *loop) acknowledged(now time.Time, m *nats.Msg) {
+	token, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, l.link.inbox+"."), 10, 64)
+	if err != nil {
+		return
+	}
+	l.reply(now, reply{token, len(m.Data) == 0 && m.Header.Get("Status") == "503", m.Data})
 }
 
 // reply deals with one answer of the stream.

@@ -48,6 +48,8 @@ type queue struct {
 	// canCoalesce says that somebody can tell the newest state; needSnapshot that it is wanted.
 	canCoalesce, needSnapshot bool
 	closed                    bool
+	// watched says that the loop looks soon anyway, so that a first record need not wake it.
+	watched bool
 }
 
 func newQueue(plane subjects.Plane, p policy, l subjects.Limits) *queue {
@@ -88,7 +90,7 @@ func (q *queue) push(t float64, topic string, data []byte) (wake bool) {
 	c.marks = append(c.marks, mark{uint32(at), uint32(len(c.body))})
 	q.count(1, len(c.body)-was, c.exempt)
 	// The loop looks at waiting records by itself; it must hear of the first, and of a frame that became full.
-	return before == 0 || before != len(q.chunks) || q.needSnapshot
+	return before == 0 && !q.watched || before > 0 && before != len(q.chunks) || q.needSnapshot
 }
 
 // fit replaces data that no frame can carry by a shorter form of it, and tells whether it did.
@@ -286,6 +288,15 @@ func (q *queue) settled() (done, recorded uint64) {
 func (q *queue) waiting() (some, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return len(q.chunks) > 0, len(q.chunks) > 1
+}
+
+// look is waiting for the loop that is about to sleep. again says that it comes
+// back soon even if nothing wakes it; until then a first record lets it sleep.
+func (q *queue) look(again bool) (some, full bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.watched = again
 	return len(q.chunks) > 0, len(q.chunks) > 1
 }
 
