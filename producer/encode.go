@@ -81,6 +81,8 @@ func appendQuoted(dst []byte, s string) []byte {
 type scratch struct {
 	buf bytes.Buffer
 	enc *json.Encoder
+	// repaired says that the last value had bytes that are not UTF-8 and passed encoding/json as they were.
+	repaired bool
 }
 
 // maxScratch is the largest buffer that waits for reuse, in bytes.
@@ -97,6 +99,7 @@ var scratches = sync.Pool{New: func() any {
 // valid until free. An error says what cannot be encoded; a panic of the value's own methods is one.
 func (s *scratch) encode(v any) (data []byte, err error) {
 	s.buf.Reset()
+	s.repaired = false
 	defer func() {
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("encoding %T: panic: %v", v, r)
@@ -106,10 +109,22 @@ func (s *scratch) encode(v any) (data []byte, err error) {
 		return nil, err
 	}
 	data = bytes.TrimSuffix(s.buf.Bytes(), []byte{'\n'})
+	if tooDeep(data) {
+		return nil, fmt.Errorf("encoding %T: it nests more than %d levels", v, maxJSONDepth)
+	}
 	if !utf8.Valid(data) {
-		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+		data, s.repaired = bytes.ToValidUTF8(data, []byte("\uFFFD")), true
 	}
 	return data, nil
+}
+
+// tooDeep reports whether JSON nests more than maxJSONDepth levels. encoding/json
+// writes what it would not read, and what no reader of records does.
+func tooDeep(data []byte) bool {
+	if len(data) <= 2*maxJSONDepth || bytes.Count(data, []byte{'['})+bytes.Count(data, []byte{'{'}) <= maxJSONDepth {
+		return false
+	}
+	return !validJSON(data)
 }
 
 // free makes the encoder available again. An encoder that panicked may be in

@@ -64,6 +64,33 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// TestEncodeWhatNobodyReads: encoding/json writes deeper values than it reads,
+// and passes on bytes that no reader takes; a record of either would be lost for all.
+func TestEncodeWhatNobodyReads(t *testing.T) {
+	nested := func(levels int) any {
+		var v any = strings.Repeat("[{", 2*maxJSONDepth)
+		for range levels {
+			v = []any{v}
+		}
+		return v
+	}
+	for levels, want := range map[int]bool{1: true, maxJSONDepth: true, maxJSONDepth + 1: false, 20 * maxJSONDepth: false} {
+		s := scratches.Get().(*scratch)
+		data, err := s.encode(nested(levels))
+		if (err == nil) != want {
+			t.Errorf("%d levels: %.100s, %v", levels, data, err)
+		}
+		s.free()
+	}
+	for text, want := range map[string]bool{`"a"`: false, "\"a\xff\"": true} {
+		s := scratches.Get().(*scratch)
+		if data, err := s.encode(json.RawMessage(text)); err != nil || s.repaired != want || !utf8.Valid(data) {
+			t.Errorf("%q: %q, repaired %v, %v", text, data, s.repaired, err)
+		}
+		s.free()
+	}
+}
+
 func TestCutText(t *testing.T) {
 	for _, s := range []string{"", "abc", "äöü", "日本語日本語", "\xff\xff\xff\xff\xff", "a\x80\x80\x80\x80\x80\x80", "😀😀😀"} {
 		for limit := range 14 {
