@@ -205,6 +205,9 @@ func (p *Producer) Publish(topic string, payload any) error {
 		return fmt.Errorf("%w: topic %.80q: %w", ErrPayload, topic, err)
 	}
 	defer s.free()
+	if s.repaired {
+		return fmt.Errorf("%w: topic %.80q: a part that was JSON already is not UTF-8", ErrPayload, topic)
+	}
 	if i := replaced(data); i >= 0 {
 		return fmt.Errorf("%w: topic %.80q: a string near byte %d is not UTF-8", ErrPayload, topic, i)
 	}
