@@ -3,7 +3,6 @@ package producer
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +18,9 @@ const (
 	orderAdmitted orderKind = iota + 1
 	orderSuperseded
 	orderIDTaken
+	orderReopen
+	orderClaim
+	orderPing
 	orderError
 )
 
@@ -29,6 +31,13 @@ type order struct {
 	generation subjects.Generation
 	reason     string
 	err        error
+	// msg is the request that the loop answers itself, if it does.
+	msg *nats.Msg
+	// after goes with orderReopen, claim with orderClaim.
+	after subjects.Generation
+	claim subjects.Claim
+	// unsure says that Options.Alive has to be asked first.
+	unsure bool
 }
 
 func (l *loop) order(now time.Time, o order) {
@@ -36,21 +45,24 @@ func (l *loop) order(now time.Time, o order) {
 		l.asyncError(now, o.err)
 		return
 	}
-	id := l.p.ident.Load()
-	if o.generation != id.generation {
+	if o.unsure {
+		l.judge(o)
 		return
 	}
 	switch o.kind {
 	case orderAdmitted:
-		l.p.admitted.Store(true)
-	case orderSuperseded:
-		l.p.superseded.Store(true)
-		l.p.trouble("superseded", fmt.Errorf("a newer program has the id %s: %s", id.source, o.reason))
-	case orderIDTaken:
-		l.suffix = max(l.suffix, 1) + 1
-		next := subjects.SourceID(subjects.Token(string(l.p.o.ID) + "-" + strconv.Itoa(l.suffix)))
-		l.p.trouble("id taken", fmt.Errorf("another living program has the id %s; this one is now %s: %s", id.source, next, o.reason))
-		l.reopen(next)
+		if o.generation == l.p.Generation() {
+			l.p.admitted.Store(true)
+		}
+	case orderIDTaken, orderSuperseded:
+		if o.kind == orderSuperseded && o.generation == l.p.Generation() {
+			l.p.superseded.Store(true)
+		}
+		l.displaced(o)
+	case orderReopen:
+		l.comeBack(o)
+	case orderClaim:
+		l.answer(now, o, true)
 	}
 }
 
@@ -61,6 +73,10 @@ func (l *loop) asyncError(now time.Time, err error) {
 			l.denied(now, x.out.msg.Subject)
 			return
 		}
+	}
+	if l.claims.token != 0 && denied(err, subjects.ClaimSubject(l.p.o.Space, l.p.ID())) {
+		// Who may not ask opens all the same.
+		l.hold()
 	}
 	l.p.trouble("connection", err)
 }
@@ -81,15 +97,19 @@ func (l *loop) onControl(m *nats.Msg) {
 		case subjects.ControlResnapshot:
 			l.p.Resnapshot()
 		case subjects.ControlSuperseded:
-			o.kind = orderSuperseded
+			o.kind, o.msg, o.unsure = orderSuperseded, m, l.p.o.Alive != nil
 		case subjects.ControlIDTaken:
-			o.kind = orderIDTaken
+			o.kind, o.msg = orderIDTaken, m
+		case subjects.ControlReopen:
+			o.kind, o.msg, o.after = orderReopen, m, c.After
 		default:
-			answer = subjects.ControlAnswer{Error: fmt.Sprintf("unknown kind %.40q; known are admitted, resnapshot, superseded, id-taken", c.Kind)}
+			answer = subjects.ControlAnswer{Error: fmt.Sprintf("unknown kind %.40q; known are admitted, resnapshot, superseded, id-taken, reopen", c.Kind)}
 		}
 	}
 	if o.kind != 0 && !l.give(o) {
 		answer = subjects.ControlAnswer{Error: "the source is too busy, ask again"}
+	} else if o.msg != nil {
+		return // The loop answers when it is done.
 	}
 	respond(m, answer)
 }
@@ -117,6 +137,8 @@ func (l *loop) onCommand(m *nats.Msg) {
 	switch err := json.Unmarshal(m.Data, &c); {
 	case err != nil:
 		respond(m, commandAnswer{Error: &commandError{"malformed", "the command is not a JSON object with a method"}})
+	case c.Method == "ping" && l.p.o.Alive != nil:
+		l.give(order{kind: orderPing, msg: m, unsure: true})
 	case c.Method == "ping":
 		respond(m, commandAnswer{OK: true, Generation: l.p.Generation(), T: l.p.Now()})
 	default:

@@ -2,7 +2,7 @@
 // observations from any goroutine and brings them into JetStream, each exactly
 // once, in order, without ever making the application wait.
 //
-// It owns: the life of a source (open, update, close, generations, heartbeats),
+// It owns: the life of a source (claim, open, update, close, generations, heartbeats),
 // the bounded queues in front of the network, the frames and their chain of
 // expected sequences, and the answers to control and command requests. It must
 // not know: how records are folded, stored or shown, or any particular kind of
@@ -33,8 +33,9 @@
 //     connection, or when the loop ends, which cancels its dial.
 //  3. The snapshotter, while an OnSnapshot function runs: at most one. It ends
 //     when the function returns.
-//  4. The callbacks of nats.go (control, commands). They never
-//     block and end with their subscriptions, which the loop removes when it ends.
+//  4. The calls of Options.Alive, at most eight. Each ends when the function returns.
+//  5. The callbacks of nats.go (control, commands, claims). They never block and
+//     end with their subscriptions, which the loop removes when it ends.
 //
 // None of them keeps a process from exiting.
 package producer

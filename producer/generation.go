@@ -2,6 +2,7 @@ package producer
 
 import (
 	"crypto/rand"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,26 @@ type clock struct {
 	mu      sync.Mutex
 	last    uint64
 	entropy ulid.MonotonicReader
+}
+
+// maxClock is the latest time that a foreign generation may push this process's
+// generations to, in milliseconds since 1970: the year 5138. Beyond it somebody's
+// clock is broken, and no time would be left for those who come later.
+const maxClock = 100_000_000_000_000
+
+// beyond makes all later ids larger than g.
+func (c *clock) beyond(g subjects.Generation) error {
+	id, err := ulid.ParseStrict(strings.ToUpper(string(g)))
+	if err != nil {
+		return fmt.Errorf("generation %.64q is no ULID, so none can follow it: %w", g, err)
+	}
+	if id.Time() >= maxClock {
+		return fmt.Errorf("generation %s is of the year %d: set the clock of the program that made it", g, ulid.Time(id.Time()).Year())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(c.last, id.Time()+1)
+	return nil
 }
 
 // next returns a ULID in lower case that is larger than all before it.

@@ -146,17 +146,21 @@ func (l *loop) serve() {
 	}
 	l.link.served = nil
 	id := l.p.ident.Load()
-	for subject, f := range map[string]nats.MsgHandler{
-		subjects.Control(l.p.o.Space, id.source, id.generation): l.onControl,
-		subjects.Command(l.p.o.Space, id.source, id.generation): l.onCommand,
-	} {
-		s, err := l.link.nc.Subscribe(subject, f)
-		if err != nil {
-			l.p.trouble("not reachable", fmt.Errorf("subscribing to %s: %w", subject, err))
-			continue
-		}
-		l.link.served = append(l.link.served, s)
+	l.listen(subjects.Control(l.p.o.Space, id.source, id.generation), l.onControl)
+	l.listen(subjects.Command(l.p.o.Space, id.source, id.generation), l.onCommand)
+	if l.claims.held {
+		l.listen(subjects.ClaimSubject(l.p.o.Space, id.source), l.onClaim)
 	}
+}
+
+// listen subscribes for as long as the present generation is served.
+func (l *loop) listen(subject string, f nats.MsgHandler) {
+	s, err := l.link.nc.Subscribe(subject, f)
+	if err != nil {
+		l.p.trouble("not reachable", fmt.Errorf("subscribing to %s: %w", subject, err))
+		return
+	}
+	l.link.served = append(l.link.served, s)
 }
 
 // lostLink gives a connection up for good, and dials again if it is the producer's own.

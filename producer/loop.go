@@ -39,19 +39,26 @@ type loop struct {
 	snapshotting bool
 	closeQueued  bool
 	nextBeat     time.Time
-	suffix       int
+	// suffix is the number behind the id that was tried last, 0 for none.
+	suffix int
+	claims claimState
+	// noticeText waits for the source to be open. movedFrom and movedWhy are what it says of the first id that was lost.
+	noticeText, movedWhy string
+	movedFrom            subjects.SourceID
 
 	links     chan dialled
 	snapshots chan []subjects.Record
 	orders    chan order
-	// helpers counts the dialler and the snapshotter.
+	// judgements come from the helpers that ask Options.Alive.
+	judgements chan judged
+	// helpers counts the dialler, the snapshotter and the calls of Options.Alive.
 	helpers sync.WaitGroup
 }
 
 func newLoop(ctx context.Context, p *Producer) *loop {
 	l := &loop{
 		p: p, ctx: ctx, maxFrame: p.o.Limits.FrameBytes, maxPiece: p.o.Limits.BodyChunkBytes,
-		links: make(chan dialled), snapshots: make(chan []subjects.Record), orders: make(chan order, 16),
+		links: make(chan dialled), snapshots: make(chan []subjects.Record), orders: make(chan order, 64), judgements: make(chan judged),
 	}
 	for _, plane := range subjects.Planes() {
 		l.lanes = append(l.lanes, &lane{p: p, q: p.queues[plane]})
@@ -96,6 +103,9 @@ func (l *loop) run() {
 			l.snapshotted(records)
 		case o := <-l.orders:
 			l.order(time.Now(), o)
+		case j := <-l.judgements:
+			l.claims.judging--
+			l.answer(time.Now(), j.o, j.alive)
 		}
 	}
 }
@@ -109,6 +119,7 @@ func (l *loop) step(now time.Time) (next time.Time, finished bool) {
 		}
 	}
 	l.observe(now, sooner)
+	sooner(l.claim(now))
 	l.open()
 	closing, hurry := l.intake()
 	l.snapshot()
@@ -151,6 +162,8 @@ func (l *loop) setConnected(connected bool) {
 	}
 	l.connected = connected
 	l.p.conn.Store(connected)
+	// The answer to a question that was open comes no more.
+	l.claims.token = 0
 	if !connected {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 // open makes the opening record as soon as it is known how long it may be.
 func (l *loop) open() {
-	if l.openQueued || !l.connected {
+	if l.openQueued || !l.connected || !l.claims.held {
 		return
 	}
 	l.openQueued = true
@@ -56,9 +56,12 @@ func (l *loop) shorten() bool {
 	return true
 }
 
-// reopen begins a new generation, under the same id or another one.
+// reopen begins a new generation, under the same id or another one, which has to be claimed first.
 func (l *loop) reopen(id subjects.SourceID) {
 	p := l.p
+	if id != p.ID() && l.suffix <= maxSuffix {
+		l.claims.held, l.claims.token = false, 0
+	}
 	for _, x := range l.lanes {
 		x.restart()
 	}

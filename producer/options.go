@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,11 @@ type Options struct {
 	// Describe may fill in or change the descriptor before it is sent. It runs
 	// once, in Start. The id in the subjects does not follow changes of Service and Instance.
 	Describe func(*source.Descriptor)
+	// Alive says whether the program that the source stands for is still there,
+	// for a producer that publishes on behalf of another program. It is asked when
+	// someone else wants the source's id, on a goroutine of its own, and answers
+	// before ctx ends; late is as good as no. Nil means that it is this program, which is there.
+	Alive func(ctx context.Context) bool
 }
 
 // withDefaults fills in what is missing and refuses what cannot work. The error wraps ErrOptions.

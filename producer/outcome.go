@@ -68,6 +68,10 @@ func (l *loop) acknowledged(now time.Time, m *nats.Msg) {
 
 // reply deals with one answer of the stream.
 func (l *loop) reply(now time.Time, r reply) {
+	if r.token == l.claims.token {
+		l.claimed(r)
+		return
+	}
 	for _, x := range l.lanes {
 		if x.out != nil && x.token == r.token {
 			l.settle(now, x, r)
@@ -88,6 +92,7 @@ func (l *loop) settle(now time.Time, x *lane, r reply) {
 			l.opened = true
 			l.p.opened.Store(true)
 			l.nextBeat = time.Time{}
+			l.flushNotice()
 		}
 		if fell && x.q != nil {
 			// Sequences of a stream only grow: this is another stream than the one that had the opening record.

@@ -302,6 +302,21 @@ func (p *Producer) Resnapshot() {
 	p.wake()
 }
 
+// who describes the program for people.
+func (p *Producer) who() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.descriptor.Who()
+}
+
+// notice records something about the source as a whole.
+func (p *Producer) notice(text string) {
+	data, _ := json.Marshal(source.Notice{Text: cutText(text, 2<<10)})
+	if p.life.push(p.Now(), source.TopicNotice, data) {
+		p.wake()
+	}
+}
+
 // wake makes the loop look. It never blocks.
 func (p *Producer) wake() {
 	select {

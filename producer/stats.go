@@ -14,7 +14,8 @@ type Stats struct {
 	// Connected says that there is a connection; Opened that the opening record
 	// is acknowledged; Admitted that a store said it folds the generation.
 	Connected, Opened, Admitted bool
-	// Superseded says that a newer program has the source's id.
+	// Superseded says that the source had to give up its id to a program that
+	// started while this one could not be heard.
 	Superseded bool
 	// Reopened counts further generations, Snapshots how often the tree was sent
 	// anew, Gaps how often the server lost what it had acknowledged.
