@@ -3,6 +3,7 @@ package slogcap
 import (
 	"context"
 	"encoding/json"
+	"log"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -38,7 +39,10 @@ type handler struct {
 
 // New returns a handler that records each line as a console message of p and
 // then calls next, which may be nil. It is safe for concurrent use. p's own
-// logger may use the handler.
+// logger may use the handler. In place of the handler that slog starts with,
+// which would wait for itself behind slog.SetDefault, next is one that writes
+// the same lines to where the log package writes now; what With added to it
+// before is not in them.
 func New(p *producer.Producer, next slog.Handler, o Options) slog.Handler {
 	return newHandler(func(t time.Time, m console.Message) {
 		at := p.Now()
@@ -57,6 +61,9 @@ func New(p *producer.Producer, next slog.Handler, o Options) slog.Handler {
 func newHandler(emit func(time.Time, console.Message), next slog.Handler, o Options) *handler {
 	if o.Level == nil {
 		o.Level = slog.LevelInfo
+	}
+	if writesToLog(next) {
+		next = newStdHandler(log.Writer(), log.Prefix(), log.Flags())
 	}
 	return &handler{emit: emit, next: next, o: o, scopes: make([][]value.Field, 1)}
 }
