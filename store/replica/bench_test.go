@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/internal/natstest"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
@@ -41,7 +42,7 @@ func BenchmarkReplicaApply(b *testing.B) {
 	records := 0
 	for b.Loop() {
 		limits := subjects.Limits{}.WithDefaults()
-		r := &Replica{limits: limits, deadline: deadline(limits), space: fold.New("t", limits), lives: make(map[subjects.SourceID]presence)}
+		r := &Replica{limits: limits, deadline: follow.Patience(limits), space: fold.New("t", limits), lives: make(map[subjects.SourceID]follow.Presence)}
 		s := session{r: r}
 		for i := 0; i < len(msgs); i += followBatch {
 			s.fold(msgs[i:min(i+followBatch, len(msgs))])

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -274,10 +275,10 @@ func (r *Replica) apply(seq subjects.StreamSeq, stored time.Time, m fold.Message
 		r.tell(changes)
 		return
 	}
-	s := sign{signRecord, m.Name.Generation, time.Now()}
+	s := follow.Sign{Kind: follow.SignRecord, Generation: m.Name.Generation, At: time.Now()}
 	if src.Life.Closed {
 		// A goodbye may be read long after it was said, and counts from when it was.
-		s.kind, s.at = signClose, stored
+		s.Kind, s.At = follow.SignClose, stored
 	}
 	changes = append(changes, r.sign(src, s)...)
 	r.tell(changes)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -17,13 +18,13 @@ const maxTick = 250 * time.Millisecond
 
 // sign passes a sign to the presence of a source and carries out what it leads
 // to. It returns the changes. The write lock is held.
-func (r *Replica) sign(src *fold.Source, s sign) []fold.Change {
-	p, e := r.lives[src.ID].step(s, r.deadline)
+func (r *Replica) sign(src *fold.Source, s follow.Sign) []fold.Change {
+	p, e := r.lives[src.ID].Step(s, r.deadline)
 	r.lives[src.ID] = p
-	src.Connected, src.GoneAt = p.connected, p.gone
+	src.Connected, src.GoneAt = p.Connected, p.Gone
 	switch e {
-	case effectAlive, effectLeft:
-	case effectDied:
+	case follow.CameAlive, follow.Left:
+	case follow.Died:
 		return append(src.Gone(goneText), fold.Change{Kind: fold.PresenceChanged, Source: src})
 	default:
 		return nil
@@ -81,7 +82,7 @@ func (r *Replica) beat(m *nats.Msg) {
 	if src == nil {
 		return
 	}
-	r.tell(r.sign(src, sign{signBeat, b.Generation, time.Now()}))
+	r.tell(r.sign(src, follow.Sign{Kind: follow.SignBeat, Generation: b.Generation, At: time.Now()}))
 }
 
 // watchLives lets silent sources die. While NATS is away nobody can be heard,
@@ -107,7 +108,7 @@ func (r *Replica) watchLives(ctx context.Context) {
 		r.mu.Lock()
 		var changes []fold.Change
 		for _, src := range r.space.Sources() {
-			changes = append(changes, r.sign(src, sign{kind: signTick, at: now})...)
+			changes = append(changes, r.sign(src, follow.Sign{Kind: follow.SignTick, At: now})...)
 		}
 		r.tell(append(changes, r.crowd()...))
 		r.mu.Unlock()
@@ -119,6 +120,6 @@ func (r *Replica) grace(until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, p := range r.lives {
-		r.lives[id], _ = p.step(sign{kind: signGrace, at: until}, r.deadline)
+		r.lives[id], _ = p.Step(follow.Sign{Kind: follow.SignGrace, At: until}, r.deadline)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/internal/bucket"
 	"github.com/natscope/natscope/store/state"
 	"github.com/natscope/natscope/subjects"
@@ -119,12 +120,12 @@ func (r *Replica) take(s saved) {
 	if old != nil {
 		r.tell(r.space.Remove(old.ID))
 	}
-	p := presence{generation: s.source.Generation, connected: s.head.Connected, closed: s.source.Life.Closed, gone: s.head.GoneAt}
-	if p.connected {
+	p := follow.Presence{Generation: s.source.Generation, Connected: s.head.Connected, Closed: s.source.Life.Closed, Gone: s.head.GoneAt}
+	if p.Connected {
 		// Whoever lived when the state was saved has the usual time to say that it still does.
-		p.seen = time.Now()
+		p.Seen = time.Now()
 	}
-	s.source.Connected, s.source.GoneAt = p.connected, p.gone
+	s.source.Connected, s.source.GoneAt = p.Connected, p.Gone
 	r.lives[s.source.ID] = p
 	r.space.Restore(s.source)
 	r.tell(appearance(s.source))

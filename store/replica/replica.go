@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -65,7 +66,7 @@ type Replica struct {
 	// stream is when the stream was created; only follow writes it.
 	stream   time.Time
 	space    *fold.Space
-	lives    map[subjects.SourceID]presence
+	lives    map[subjects.SourceID]follow.Presence
 	watchers []*Watcher
 	waiting  string
 	// damaged holds the sources whose saved state could not be read.
@@ -97,12 +98,12 @@ func Open(ctx context.Context, o Options) (*Replica, error) {
 	limits := o.Limits.WithDefaults()
 	run, cancel := context.WithCancel(context.Background())
 	r := &Replica{
-		conn: o.Conn, js: js, name: o.Space, limits: limits, deadline: deadline(limits),
+		conn: o.Conn, js: js, name: o.Space, limits: limits, deadline: follow.Patience(limits),
 		log:     o.Logger.With("space", string(o.Space)),
 		ready:   make(chan struct{}),
 		cancel:  cancel,
 		space:   fold.New(o.Space, limits),
-		lives:   make(map[subjects.SourceID]presence),
+		lives:   make(map[subjects.SourceID]follow.Presence),
 		damaged: make(map[subjects.SourceID]bool),
 	}
 	if r.beats, err = o.Conn.Subscribe(subjects.HeartbeatsOf(o.Space), r.beat); err != nil {
