@@ -149,12 +149,12 @@ func BenchmarkPublish(b *testing.B) {
 	b.Run("R1", func(b *testing.B) {
 		addr := startServer(b)
 		streams(b, jetStream(b, addr), subjects.Storage{})
-		newPublishing(b, addr).run(b, 100_000, 20_000)
+		newPublishing(b, addr).run(b, 400_000, 20_000)
 	})
 	b.Run("R3", func(b *testing.B) {
 		addr := startCluster(b)
 		streams(b, jetStream(b, addr), subjects.Storage{Replicas: 3})
-		newPublishing(b, addr).run(b, 50_000, 5_000)
+		newPublishing(b, addr).run(b, 100_000, 10_000)
 	})
 	b.Run("R1+20ms", func(b *testing.B) {
 		addr := startServer(b)

@@ -105,8 +105,12 @@ func plant(s *tree.State, root tree.NodeID, nodes map[tree.NodeID]*placed) error
 		if p == nil {
 			return fmt.Errorf("%w: node %d is in no shard", ErrDamaged, at.id)
 		}
-		if _, err := s.Restore(at.parent, p.Node, p.Backend); err != nil {
+		e, err := s.Restore(at.parent, p.Node, p.Backend)
+		if err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if len(p.Children) > 0 {
+			e.Children = make([]*tree.Entry, 0, len(p.Children))
 		}
 		children := make([]place, len(p.Children))
 		last := int64(0)

@@ -18,6 +18,8 @@ func (i *IDs) taker() taker { return func(NodeID) (BackendNodeID, error) { retur
 // tree as it was; after ErrRevision only a snapshot helps. An unchanged or older
 // revision, and an unknown topic, change nothing.
 func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limits) ([]Change, error) {
+	shared := borrowTexts()
+	defer shared.free()
 	switch topic {
 	case TopicSnapshot:
 		var snap Snapshot
@@ -27,17 +29,23 @@ func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limit
 		if snap.Root == nil {
 			return nil, fmt.Errorf("%w: snapshot: root is missing", ErrPayload)
 		}
+		shared.node(snap.Root)
 		return s.applySnapshot(snap, ids.taker(), limits)
 	case TopicOps:
 		var ops Ops
 		if err := decode(topic, data, &ops); err != nil {
 			return nil, err
 		}
+		for i := range ops.Ops {
+			if n := ops.Ops[i].Node; n != nil {
+				shared.node(n)
+			}
+		}
 		return s.applyOps(ops, ids, limits.of(s.Profile))
 	case TopicBegin:
 		return nil, s.begin(data)
 	case TopicNodes:
-		return nil, s.stage(data, ids, limits)
+		return nil, s.stage(data, ids, limits, shared)
 	case TopicCommit:
 		return s.commit(data, limits)
 	}

@@ -33,7 +33,7 @@ func (s *State) begin(data json.RawMessage) error {
 }
 
 // stage adds nodes to the open snapshot, which is abandoned when they do not fit.
-func (s *State) stage(data json.RawMessage, ids *IDs, limits Limits) error {
+func (s *State) stage(data json.RawMessage, ids *IDs, limits Limits, shared *texts) error {
 	var part Nodes
 	if err := decode(TopicNodes, data, &part); err != nil {
 		return err
@@ -52,6 +52,7 @@ func (s *State) stage(data json.RawMessage, ids *IDs, limits Limits) error {
 			return fmt.Errorf("nodes: %w", err)
 		}
 		st.ids[part.Nodes[i].Node.ID] = id
+		shared.node(&part.Nodes[i].Node)
 	}
 	st.nodes = append(st.nodes, part.Nodes...)
 	s.staged = st

@@ -103,8 +103,8 @@ func (s *State) Node(id NodeID) *Entry {
 func (s *State) Backend(id BackendNodeID) *Entry { return s.byBackend[id] }
 
 // Restore puts an entry into a state that is being rebuilt from storage:
-// parents before children, children of one parent in order. The error wraps
-// ErrPayload when the entry does not fit.
+// parents before children, children of one parent in order. The slices of n
+// belong to the state from then on. The error wraps ErrPayload when the entry does not fit.
 func (s *State) Restore(parent NodeID, n Node, backend BackendNodeID) (*Entry, error) {
 	s.init()
 	if s.byID[n.ID] != nil || s.byBackend[backend] != nil || n.ID == 0 || backend == 0 {
@@ -112,6 +112,9 @@ func (s *State) Restore(parent NodeID, n Node, backend BackendNodeID) (*Entry, e
 	}
 	e := &Entry{Node: n, Backend: backend}
 	e.Node.Children = nil
+	shared := borrowTexts()
+	defer shared.free()
+	shared.node(&e.Node)
 	if parent == 0 {
 		if s.Root != nil {
 			return nil, fmt.Errorf("%w: node %d is a second root", ErrPayload, n.ID)
