@@ -94,8 +94,14 @@ func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string
 }
 
 // deliver enqueues one message. It waits while the queue is full, which holds
-// back the server and nobody else.
+// back the server and nobody else. Nothing follows a message that was left out:
+// after the first trouble, nothing more is enqueued.
 func (t *tail) deliver(m jetstream.Msg) {
+	select {
+	case <-t.failed:
+		return
+	default:
+	}
 	meta, err := m.Metadata()
 	if err != nil {
 		t.fail(err)
