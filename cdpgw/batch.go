@@ -82,7 +82,7 @@ func (b *batch) encode(c fold.Change) [][]byte {
 	case fold.RequestChanged:
 		return requestEvents(b.hub, c.Source, c.Request)
 	case fold.ConsoleAdded:
-		return [][]byte{consoleEvent(b.hub, c.Source, c.Console)}
+		return consoleEvents(b.hub, c.Source, c.Console)
 	case fold.FaultAdded:
 		return [][]byte{faultEvent(c.Source, c.Fault)}
 	}

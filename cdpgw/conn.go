@@ -71,6 +71,10 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusForbidden, err.Error())
 		return
 	}
+	if !websocket.IsWebSocketUpgrade(r) {
+		plain(w, http.StatusUpgradeRequired, "This is the WebSocket of a DevTools target. The links that open DevTools on it are at /.")
+		return
+	}
 	if !g.enter() {
 		plain(w, http.StatusServiceUnavailable, reasonStopping)
 		return

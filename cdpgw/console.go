@@ -2,6 +2,7 @@ package cdpgw
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -71,8 +72,53 @@ func (s *session) replayConsole() {
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.entry.Wall, b.entry.Wall) })
 	for _, l := range lines {
-		s.send(consoleEvent(s.gateway.hub, l.src, l.entry))
+		s.consoleAdded(l.src, l.entry, func() [][]byte { return consoleEvents(s.gateway.hub, l.src, l.entry) })
 	}
+}
+
+// consoleAdded tells one console entry. DevTools has one stack of groups for a
+// whole target. Where several sources share it, a group of one would swallow the
+// lines of the others, so its lines come without. A source that has the Console
+// for itself keeps its groups, and those that a generation left open end with it.
+func (s *session) consoleAdded(src *fold.Source, e *console.Entry, shared func() [][]byte) {
+	if s.target.source != "" {
+		if g := &s.runtime.groups; g.generation != e.Generation {
+			for ; g.open > 0; g.open-- {
+				s.event("Runtime.consoleAPICalled", consoleCalledEvent{
+					Type: "endGroup", Args: []remoteObject{}, ContextID: s.gateway.hub.contextOf(src.ID, e.Generation), Timestamp: e.Wall,
+				})
+			}
+			g.generation = e.Generation
+		}
+		if step := groupStep(e); step != 0 {
+			s.runtime.groups.open = max(s.runtime.groups.open+step, 0)
+			s.event("Runtime.consoleAPICalled", calledEvent(s.gateway.hub, src, e))
+			return
+		}
+	}
+	for _, m := range shared() {
+		s.send(m)
+	}
+}
+
+// groupState counts the groups that a generation of a source has open.
+type groupState struct {
+	generation string
+	open       int
+}
+
+// groupStep is 1 for an entry that opens a group, -1 for one that ends one, 0 for all others.
+func groupStep(e *console.Entry) int {
+	if e.Message == nil {
+		return 0
+	}
+	switch e.Message.Type {
+	case "startGroup", "startGroupCollapsed":
+		return 1
+	case "endGroup":
+		return -1
+	}
+	return 0
 }
 
 // runtimeDiscardConsoleEntries makes this connection, and no other, forget what was said so far.
@@ -84,14 +130,36 @@ func (s *session) runtimeDiscardConsoleEntries(empty) (any, error) {
 	return nil, nil
 }
 
-// consoleEvent returns the event of one console entry.
-func consoleEvent(h *hub, src *fold.Source, e *console.Entry) []byte {
-	id := h.contextOf(src.ID, e.Generation)
+// consoleEvents returns the events of one console entry for targets with several sources.
+func consoleEvents(h *hub, src *fold.Source, e *console.Entry) [][]byte {
 	if e.Exception != nil {
-		return encodeEvent("Runtime.exceptionThrown", exceptionThrownEvent{Timestamp: e.Wall, Details: exceptionOf(src, e, id)})
+		id := h.contextOf(src.ID, e.Generation)
+		return [][]byte{encodeEvent("Runtime.exceptionThrown", exceptionThrownEvent{Timestamp: e.Wall, Details: exceptionOf(src, e, id)})}
 	}
+	ev := calledEvent(h, src, e)
+	switch groupStep(e) {
+	case 1:
+		ev.Type, ev.Args = "log", groupTitle(ev.Args)
+	case -1:
+		return nil
+	}
+	return [][]byte{encodeEvent("Runtime.consoleAPICalled", ev)}
+}
+
+// groupTitle marks the title of a group that is shown as a line.
+func groupTitle(args []remoteObject) []remoteObject {
+	const mark = "▾ "
+	var title string
+	if len(args) == 0 || args[0].Type != "string" || json.Unmarshal(args[0].Value, &title) != nil {
+		return append([]remoteObject{textObject(mark)}, args...)
+	}
+	return append([]remoteObject{textObject(mark + title)}, args[1:]...)
+}
+
+// calledEvent returns the event of one message.
+func calledEvent(h *hub, src *fold.Source, e *console.Entry) consoleCalledEvent {
 	ev := consoleCalledEvent{
-		Type: e.Message.Type, ContextID: id, Timestamp: e.Wall,
+		Type: e.Message.Type, ContextID: h.contextOf(src.ID, e.Generation), Timestamp: e.Wall,
 		StackTrace: stackOf(src.ID, e.Message.Stack), Context: src.Name() + "#1", Args: []remoteObject{},
 	}
 	if !consoleTypes[ev.Type] {
@@ -104,7 +172,7 @@ func consoleEvent(h *hub, src *fold.Source, e *console.Entry) []byte {
 		// One source must not clear the lines of the others.
 		ev.Type, ev.Args = "info", []remoteObject{textObject("The console of " + src.Name() + " was cleared.")}
 	}
-	return encodeEvent("Runtime.consoleAPICalled", ev)
+	return ev
 }
 
 func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDetails {

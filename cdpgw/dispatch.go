@@ -176,14 +176,22 @@ func parseCommand(message []byte) (incoming, string, error) {
 	return in, name, nil
 }
 
+// article names a kind of JSON value in a sentence.
+func article(kind string) string {
+	if kind == "array" || kind == "object" {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
 // describeJSON says what is wrong with a JSON value, without Go's names.
 func describeJSON(err error) string {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {
 		if t.Field == "" {
-			return "a " + t.Value + " is not what was expected"
+			return article(t.Value) + " is not what was expected"
 		}
-		return t.Field + ": a " + t.Value + " is not what was expected"
+		return t.Field + ": " + article(t.Value) + " is not what was expected"
 	}
 	return err.Error()
 }

@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 		id         int64
 	}{
 		{"not JSON", `{"id":1,`, codeParse, "JSON: unexpected end of JSON input", 0},
-		{"not an object", `[1]`, codeInvalidRequest, "Message must be an object: a array is not what was expected", 0},
+		{"not an object", `[1]`, codeInvalidRequest, "Message must be an object: an array is not what was expected", 0},
 		{"no id", `{"method":"DOM.enable"}`, codeInvalidRequest, "Message must have integer 'id' property", 0},
 		{"id is text", `{"id":"1","method":"DOM.enable"}`, codeInvalidRequest, "Message must have integer 'id' property", 0},
 		{"id is a fraction", `{"id":1.5,"method":"DOM.enable"}`, codeInvalidRequest, "Message must have integer 'id' property", 0},

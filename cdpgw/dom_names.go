@@ -134,13 +134,10 @@ func plainName(name string) bool {
 	return !specialElements[strings.ToLower(name)]
 }
 
-// attributeName replaces what would end an attribute's name in markup.
+// attributeName replaces what would end an attribute's name in markup, and what nobody sees.
 func attributeName(name string) string {
-	if !strings.ContainsAny(name, " \t\r\n\f\"'<>/=") {
-		return name
-	}
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" \t\r\n\f\"'<>/=", r) {
+		if strings.ContainsRune(" \"'<>/=", r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return '_'
 		}
 		return r

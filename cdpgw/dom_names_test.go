@@ -32,6 +32,18 @@ func FuzzElementName(f *testing.F) {
 	})
 }
 
+// Names of attributes may not break the markup that DevTools shows, nor carry what nobody sees.
+func TestAttributeNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"class": "class", "data-x": "data-x", "on:click": "on:click", "größe": "größe", "two words": "two_words", `on"click`: "on_click",
+		"a=b": "a_b", "\x00": "_", "\x1b[31m": "_[31m", "\u202elru": "_lru", "a\u0085b": "a_b",
+	} {
+		if got := attributeName(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestTreeAttributes(t *testing.T) {
 	for _, tc := range []struct {
 		node tree.Node

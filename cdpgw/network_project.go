@@ -234,13 +234,34 @@ func responseOf(r *network.Request) responseInfo {
 	out := responseInfo{
 		URL: or(v.URL, r.Start.Value.URL), Status: v.Status, StatusText: v.StatusText, Headers: headersOf(v.Headers),
 		MimeType: v.MIMEType, Charset: v.Charset, ConnectionReused: v.Reused, RemoteIPAddress: v.RemoteIP, RemotePort: v.RemotePort,
-		Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(or(v.URL, r.Start.Value.URL)),
+		EncodedDataLength: float64(headBytes(v)), Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(or(v.URL, r.Start.Value.URL)),
 	}
 	// Without them DevTools warns of provisional headers.
 	if out.RequestHeaders = headersOf(v.RequestHeaders); len(v.RequestHeaders) == 0 {
 		out.RequestHeaders = headersOf(r.Start.Value.Headers)
 	}
 	return out
+}
+
+// headBytes is about how many bytes the head of a response took. Sources count
+// bodies only, and DevTools shows of small answers hardly more than their heads.
+func headBytes(v network.Response) int64 {
+	if len(v.Headers) == 0 {
+		return 0
+	}
+	n := len("HTTP/1.1 200 \r\n\r\n") + len(v.StatusText)
+	for _, line := range v.Headers {
+		n += len(line[0]) + len(line[1]) + len(": \r\n")
+	}
+	return int64(n)
+}
+
+// encodedBytes is how many bytes n bytes of a body took; wire is 0 where the source did not see that.
+func encodedBytes(n, wire int64) int64 {
+	if wire == 0 {
+		return n
+	}
+	return wire
 }
 
 func securityOf(address string) string {
@@ -296,6 +317,8 @@ func timingOf(r *network.Request) *resourceTiming {
 	if out.SendStart < 0 {
 		out.SendStart = max(out.ConnectEnd, out.DNSEnd, 0)
 	}
+	// DevTools takes 0 for "never", and all the time until the answer for a wait to be sent.
+	out.SendStart = max(out.SendStart, 0.001)
 	out.SendEnd = max(t.SendEnd, out.SendStart)
 	out.ReceiveHeadersEnd = t.HeadersEnd
 	if out.ReceiveHeadersEnd < 0 {
@@ -309,7 +332,7 @@ func timingOf(r *network.Request) *resourceTiming {
 }
 
 func (p projection) data(r *network.Request, t float64, n, wire int64) []byte {
-	return encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: p.id(r), Timestamp: seconds(r, t), DataLength: n, EncodedDataLength: wire})
+	return encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: p.id(r), Timestamp: seconds(r, t), DataLength: n, EncodedDataLength: encodedBytes(n, wire)})
 }
 
 func (p projection) message(r *network.Request, t float64, m *network.Message) []byte {
@@ -323,9 +346,9 @@ func (p projection) message(r *network.Request, t float64, m *network.Message) [
 func (p projection) end(r *network.Request) []byte {
 	at := seconds(r, r.EndedAt)
 	if r.End != nil {
-		wire := r.End.Wire
-		if wire == 0 {
-			wire = r.End.Bytes
+		wire := encodedBytes(r.End.Bytes, r.End.Wire)
+		if r.Response != nil {
+			wire += headBytes(r.Response.Value)
 		}
 		return encodeEvent("Network.loadingFinished", loadingFinishedEvent{RequestID: p.id(r), Timestamp: at, EncodedDataLength: float64(wire)})
 	}

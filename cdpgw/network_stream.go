@@ -121,7 +121,7 @@ func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.B
 		return
 	}
 	n := st.announce(st.received)
-	m := encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: 0, Data: part.Data})
+	m := encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: n, Data: part.Data})
 	s.following = true
 	s.send(m)
 	s.following = false
@@ -157,7 +157,7 @@ func (s *session) streamed(st *bodyStream, c fold.Change, events [][]byte) bool 
 	case network.TopicDataReceived:
 		// Bytes that the stream brought already were counted with their data.
 		if n := st.announce(c.Request.Request.Received.Bytes); n > 0 {
-			s.event("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: c.Request.Data.Wire})
+			s.event("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: encodedBytes(n, c.Request.Data.Wire)})
 		}
 		return true
 	case network.TopicEnd, network.TopicError:

@@ -78,6 +78,49 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// The Size column counts the head of a response and every byte of its body,
+// also where the source does not see the wire and while the body is still coming.
+func TestSizeOfSmallAnswersAndStreams(t *testing.T) {
+	m := newMemory(t, subjects.Limits{})
+	m.open("orders", gen1, source.Descriptor{Name: "orders"})
+	m.net("orders", gen1, 1, network.TopicStart, network.Start{ID: "s", URL: "http://a.test/stream"})
+	m.net("orders", gen1, 2, network.TopicResponse, network.Response{ID: "s", Status: 200, StatusText: "OK", HasBody: true, Headers: []network.Header{{"A", "b"}}})
+	m.net("orders", gen1, 3, network.TopicDataReceived, network.DataReceived{ID: "s", Bytes: 10})
+	_, server := serve(t, m)
+	c := dial(t, server, "dev")
+	c.call("Network.enable", nil, nil)
+	const head = int64(len("HTTP/1.1 200 OK\r\nA: b\r\n\r\n"))
+	var got responseReceivedEvent
+	at := c.event(0, "Network.responseReceived", &got)
+	var data dataReceivedEvent
+	at = c.event(at, "Network.dataReceived", &data)
+	if got.Response.EncodedDataLength != float64(head) || data.EncodedDataLength != 10 {
+		t.Errorf("the head counts %v bytes, want %d; the data %d, want 10", got.Response.EncodedDataLength, head, data.EncodedDataLength)
+	}
+	m.net("orders", gen1, 4, network.TopicEnd, network.End{ID: "s", Bytes: 10})
+	var finished loadingFinishedEvent
+	c.event(at, "Network.loadingFinished", &finished)
+	if finished.EncodedDataLength != float64(head+10) {
+		t.Errorf("all counts %v bytes, want %d", finished.EncodedDataLength, head+10)
+	}
+}
+
+// DevTools takes a start of sending at 0 for none and shows the whole wait as "Stalled".
+func TestWaitWithoutTiming(t *testing.T) {
+	m := newMemory(t, subjects.Limits{})
+	m.open("page", gen1, source.Descriptor{Name: "page"})
+	m.net("page", gen1, 1000, network.TopicStart, network.Start{ID: "a", URL: "http://a.test/"})
+	m.net("page", gen1, 1500, network.TopicResponse, network.Response{ID: "a", Status: 200})
+	_, server := serve(t, m)
+	c := dial(t, server, "dev")
+	c.call("Network.enable", nil, nil)
+	var got responseReceivedEvent
+	c.event(0, "Network.responseReceived", &got)
+	if x := got.Response.Timing; x.SendStart <= 0 || x.SendStart > 0.01 || x.SendEnd < x.SendStart || x.ReceiveHeadersEnd != 500 {
+		t.Errorf("the time until the answer is not a wait for it: %+v", x)
+	}
+}
+
 // Case F1, the gateway's part: every way to end is told exactly once.
 func TestEndings(t *testing.T) {
 	m := newMemory(t, subjects.Limits{Requests: 3})

@@ -12,6 +12,8 @@ const (
 	previewProperties = 5
 	previewItems      = 100
 	previewText       = 100
+	// previewError is how much of an error is shown: what went wrong is often said at its end.
+	previewError = 300
 )
 
 // objectPreview is what the Console shows of an object on one line.
@@ -94,8 +96,18 @@ func previewValue(v value.Value, o remoteObject) string {
 		return "undefined"
 	case value.Function:
 		return ""
+	case value.Error:
+		return beginning(errorHead(v), previewError)
 	}
 	return abbreviate(o.Description)
+}
+
+// beginning cuts a text at its end: the middle of an error names what failed.
+func beginning(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
 }
 
 // abbreviate cuts a text in its middle, as V8 does.

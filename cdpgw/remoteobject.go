@@ -181,10 +181,7 @@ func structured(v value.Value) remoteObject {
 
 // errorText is what V8 shows of an error: the stack begins with name and message.
 func errorText(v value.Value) string {
-	head := or(v.Name, "Error")
-	if v.Text != "" {
-		head += ": " + v.Text
-	}
+	head := errorHead(v)
 	switch {
 	case v.Stack == "":
 		return head
@@ -192,6 +189,15 @@ func errorText(v value.Value) string {
 		return v.Stack
 	}
 	return head + "\n" + v.Stack
+}
+
+// errorHead is an error's name and message.
+func errorHead(v value.Value) string {
+	head := or(v.Name, "Error")
+	if v.Text != "" {
+		head += ": " + v.Text
+	}
+	return head
 }
 
 // className is the JavaScript class of a dehydrated container.

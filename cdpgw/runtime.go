@@ -12,6 +12,8 @@ type runtimeState struct {
 	contexts map[subjects.SourceID]*execution
 	// discarded holds, for each source, the number of the last console entry that the client asked to forget.
 	discarded map[subjects.SourceID]uint64
+	// groups are those that the client has open; they count where a source has the target for itself.
+	groups groupState
 }
 
 var runtimeMethods = map[string]method{
@@ -67,7 +69,7 @@ func (s *session) runtimeEnable(empty) (any, error) {
 }
 
 func (s *session) runtimeDisable(empty) (any, error) {
-	s.runtime.enabled, s.runtime.contexts = false, nil
+	s.runtime.enabled, s.runtime.contexts, s.runtime.groups = false, nil, groupState{}
 	return nil, nil
 }
 

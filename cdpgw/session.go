@@ -124,7 +124,9 @@ func (s *session) changed(b *batch) {
 		switch c.Kind {
 		case fold.RequestChanged:
 			s.requestChanged(b, i, c)
-		case fold.ConsoleAdded, fold.FaultAdded:
+		case fold.ConsoleAdded:
+			s.consoleAdded(c.Source, c.Console, func() [][]byte { return b.shared(i) })
+		case fold.FaultAdded:
 			for _, m := range b.shared(i) {
 				s.send(m)
 			}
