@@ -12,8 +12,15 @@ import (
 // ErrUnflushed says that not everything was acknowledged in time. The text around it says how much is missing.
 var ErrUnflushed = errors.New("producer: not everything is acknowledged")
 
-// closeWait bounds Close when its context has no deadline.
-const closeWait = 5 * time.Second
+// What bounds Close when its context has no deadline: closeWait in any case, and
+// closeAway where there is no server to wait for.
+const (
+	closeWait = 5 * time.Second
+	closeAway = 250 * time.Millisecond
+)
+
+// errAway says that Close did not wait, because there is no connection.
+var errAway = errors.New("there is no connection to NATS; pass a context with a deadline to wait for one")
 
 // bodiesPlane stands for the queue of bodies where planes are listed.
 const bodiesPlane subjects.Plane = "body"
@@ -100,8 +107,10 @@ func (w *waiter) reached(done map[subjects.Plane]uint64) bool {
 
 // Close says goodbye: what was recorded goes out, then the closing record, then
 // everything ends. What is recorded after the call is ignored. Close returns
-// when all is acknowledged, or when the context ends, or, if that has no
-// deadline, after 5 s; it then gives up what is left. The error wraps ErrUnflushed.
+// when all is acknowledged, or when the context ends; it then gives up what is
+// left. A context without a deadline bounds nothing, so that Close does it: it
+// waits for 5 s, and not at all for a server that is known to be away, since no
+// program should have to wait for its inspector in order to end. The error wraps ErrUnflushed.
 // Further calls wait for the first one's end and return nil.
 func (p *Producer) Close(ctx context.Context) error {
 	p.mu.Lock()
@@ -113,20 +122,11 @@ func (p *Producer) Close(ctx context.Context) error {
 	}
 	p.bodies.close()
 	p.wake()
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, closeWait)
-		defer cancel()
-	}
-	select {
-	case <-p.done:
-		return nil
-	case <-ctx.Done():
-	}
-	if !first {
+	cause := p.leave(ctx)
+	if cause == nil || !first {
 		return nil
 	}
-	err := fmt.Errorf("close: %w: %w", p.unflushed(), ctx.Err())
+	err := fmt.Errorf("close: %w: %w", p.unflushed(), cause)
 	p.cancel()
 	// The loop ends at once unless it is inside a write to a server that stopped
 	// reading, which has a deadline of its own and is not worth waiting for.
@@ -137,6 +137,38 @@ func (p *Producer) Close(ctx context.Context) error {
 	case <-grace.C:
 	}
 	return err
+}
+
+// leave waits for the end of the loop, and returns why it does so no longer.
+func (p *Producer) leave(ctx context.Context) error {
+	var away <-chan time.Time
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, closeWait)
+		defer cancel()
+		tick := time.NewTicker(closeAway)
+		defer tick.Stop()
+		away = tick.C
+	}
+	for {
+		select {
+		case <-p.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-away:
+			if p.unreachable() {
+				return errAway
+			}
+		}
+	}
+}
+
+// unreachable reports whether there is no connection although one was tried.
+func (p *Producer) unreachable() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.conn.Load() && p.lastErr != nil
 }
 
 // unflushed says how much waits.

@@ -398,6 +398,19 @@ func TestGivenConnectionStaysOpen(t *testing.T) {
 	}
 }
 
+// TestCloseDoesNotWaitForNobody: without a deadline, a program that ends does not wait for a server that is away.
+func TestCloseDoesNotWaitForNobody(t *testing.T) {
+	p := start(t, producer.Options{URL: "nats://127.0.0.1:1"})
+	count(p, 0, 10)
+	began := time.Now()
+	if err := p.Close(context.Background()); !errors.Is(err, producer.ErrUnflushed) || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(began); d > 2*time.Second {
+		t.Errorf("Close took %v", d)
+	}
+}
+
 func TestCloseWithoutServer(t *testing.T) {
 	p := start(t, producer.Options{URL: "nats://127.0.0.1:1"})
 	count(p, 0, 10)
