@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
@@ -204,14 +205,23 @@ func (v *view) verify(t testing.TB, l *load) {
 				t.Errorf("%s: fault %+v", who, f)
 			}
 		}
-		v.verifyState(t, who, l, s, stats.Planes[subjects.PlaneNet].Dropped)
 	})
+	v.verifyState(t, l)
 }
 
-// verifyState compares the folded tree and requests with the load.
-func (v *view) verifyState(t testing.TB, who string, l *load, s *fold.Source, dropped uint64) {
+// verifyState compares the folded tree and requests with a finished load.
+func (v *view) verifyState(t testing.TB, l *load) {
 	t.Helper()
-	if dropped == 0 {
+	who := v.name + ", " + string(l.p.ID())
+	if !v.source(l.p.ID(), func(s *fold.Source) { l.compare(t, who, s) }) {
+		t.Errorf("%s: there is no such source", who)
+	}
+}
+
+// compare compares the tree and the requests of a source with the load.
+func (l *load) compare(t testing.TB, who string, s *fold.Source) {
+	t.Helper()
+	if l.p.Stats().Planes[subjects.PlaneNet].Dropped == 0 {
 		if s.Net.Started != l.requests.Load() {
 			t.Errorf("%s: %d requests were folded, %d were made", who, s.Net.Started, l.requests.Load())
 		}
@@ -254,4 +264,16 @@ func jsonOf(v any) string {
 		return err.Error()
 	}
 	return string(data)
+}
+
+// covers reports whether a view has folded everything that a producer has acknowledged.
+func (v *view) covers(stats producer.Stats) bool {
+	done := true
+	found := v.source(stats.ID, func(s *fold.Source) {
+		for plane, ps := range stats.Planes {
+			p := s.Planes[plane]
+			done = done && (ps.Published == 0 || p != nil && uint64(p.Next) > ps.Published)
+		}
+	})
+	return found && done
 }
