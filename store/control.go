@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
 )
@@ -44,6 +45,7 @@ type ask struct {
 type control struct {
 	o       Options
 	replica *replica.Replica
+	arbiter *arbiter
 	log     *slog.Logger
 
 	// mu guards everything below. It is taken under the replica's lock and never the other way round.
@@ -59,9 +61,9 @@ type stranger struct {
 	beats      int
 }
 
-func newControl(o Options, r *replica.Replica, log *slog.Logger) *control {
+func newControl(o Options, r *replica.Replica, a *arbiter, log *slog.Logger) *control {
 	return &control{
-		o: o, replica: r, log: log,
+		o: o, replica: r, arbiter: a, log: log,
 		asks:      make(map[subjects.SourceID]*ask),
 		admits:    make(map[subjects.SourceID]subjects.Generation),
 		strangers: make(map[subjects.SourceID]*stranger),
@@ -122,6 +124,7 @@ func (c *control) beat(m *nats.Msg) {
 	if err != nil {
 		return
 	}
+	c.arbiter.take(id, follow.Event{Kind: follow.EventBeat, Generation: b.Generation})
 	known := false
 	c.replica.View(func(s *fold.Space) {
 		src := s.Source(id)
@@ -192,6 +195,13 @@ func (c *control) due() (out []order) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for id, g := range c.admits {
+			now, never := c.arbiter.admits(id, g)
+			if never {
+				delete(c.admits, id)
+			}
+			if !now {
+				continue
+			}
 			out = append(out, order{id, g, subjects.ControlMessage{Kind: subjects.ControlAdmitted}})
 			delete(c.admits, id)
 		}

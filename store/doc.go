@@ -3,7 +3,8 @@
 //
 // It owns: the streams of a space, what is saved and when, which of several
 // stores saves it, the removal of evicted sources, and what a store says to
-// sources (admitted, resnapshot). It must not know CDP, HTTP or producers.
+// sources (admitted, resnapshot, and who has an id when two programs want it). It
+// must not know CDP, HTTP or producers.
 //
 // Any number of stores may run. Each folds everything; the compare-and-set on
 // the head of a source alone decides who saves it. A store that lost one waits
@@ -15,7 +16,10 @@
 //     network, never while it holds the replica's lock.
 //  2. control: tells sources that they are admitted, and asks for the trees
 //     that were lost. It may block on the network.
-//  3. repair: creates streams again that a server lost. It may block on the
+//  3. arbiter: asks programs that share an id whether they live, and tells one of
+//     them to move (package follow has the rules), up to 32 at once in goroutines
+//     of their own that it waits for. It may block on the network.
+//  4. repair: creates streams again that a server lost. It may block on the
 //     network, apart from the others so that nothing delays it.
 //
 // and those of its Replica.

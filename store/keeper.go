@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/state"
 	"github.com/natscope/natscope/subjects"
 )
@@ -59,13 +60,14 @@ func (k *kept) dirty() bool { return k.presence || k.tracker.Dirty(k.saved()) }
 type keeper struct {
 	limits  subjects.Limits
 	control *control
+	arbiter *arbiter
 	sources map[subjects.SourceID]*kept
 	// removed holds the sources that are to be deleted from the bucket.
 	removed map[subjects.SourceID]*kept
 }
 
-func newKeeper(l subjects.Limits, c *control) *keeper {
-	return &keeper{limits: l, control: c, sources: make(map[subjects.SourceID]*kept), removed: make(map[subjects.SourceID]*kept)}
+func newKeeper(l subjects.Limits, c *control, a *arbiter) *keeper {
+	return &keeper{limits: l, control: c, arbiter: a, sources: make(map[subjects.SourceID]*kept), removed: make(map[subjects.SourceID]*kept)}
 }
 
 // begin takes in the sources that are there already.
@@ -73,6 +75,7 @@ func (k *keeper) begin(s *fold.Space) {
 	for _, src := range s.Sources() {
 		k.add(src)
 		k.control.found(src)
+		k.arbiter.take(src.ID, follow.Event{Kind: follow.EventKnown, Life: lifeOf(src)})
 	}
 }
 
@@ -104,6 +107,7 @@ func (k *keeper) changed(c fold.Change) {
 			delete(k.sources, id)
 			k.removed[id] = e
 		}
+		k.arbiter.forget(id)
 		k.control.lost(id)
 		return
 	}
@@ -116,6 +120,12 @@ func (k *keeper) changed(c fold.Change) {
 		e.presence = true
 	case fold.FaultAdded:
 		k.control.fault(c.Source, c.Fault)
+	case fold.SourceOpened:
+		k.arbiter.take(id, follow.Event{Kind: follow.EventOpened, Life: lifeOf(c.Source)})
+		e.tracker.Changed(c)
+	case fold.SourceClosed:
+		k.arbiter.take(id, follow.Event{Kind: follow.EventClosed, Generation: c.Source.Generation})
+		e.tracker.Changed(c)
 	default:
 		e.tracker.Changed(c)
 	}

@@ -35,6 +35,7 @@ type Store struct {
 	keeper  *keeper
 	writer  *writer
 	control *control
+	arbiter *arbiter
 
 	unwatch func()
 	cancel  context.CancelFunc
@@ -74,12 +75,14 @@ func Start(ctx context.Context, o Options) (*Store, error) {
 	run, cancel := context.WithCancel(context.Background())
 	s := &Store{replica: r, cancel: cancel}
 	log := o.Logger.With("space", string(o.Space))
-	s.control = newControl(o, r, log)
-	s.keeper = newKeeper(o.Limits, s.control)
+	s.arbiter = newArbiter(o, log)
+	s.control = newControl(o, r, s.arbiter, log)
+	s.keeper = newKeeper(o.Limits, s.control, s.arbiter)
 	s.writer = newWriter(o, js, bucket.New(js, o.Space), r, s.keeper, log)
 	s.unwatch = r.Watch(s.keeper.begin, s.keeper)
 	s.ended.Go(func() { s.writer.run(run) })
 	s.ended.Go(func() { s.control.run(run) })
+	s.ended.Go(func() { s.arbiter.run(run) })
 	s.ended.Go(func() { repair(run, o, js, r, log) })
 	return s, nil
 }
