@@ -163,6 +163,23 @@ func Event(space Space, source SourceID, gateway GatewayID, session SessionID) s
 	return root + "." + string(space) + ".evt." + string(source) + "." + string(gateway) + "." + string(session)
 }
 
+// EventsOf is the wildcard over the events of all sessions of one gateway.
+func EventsOf(space Space, gateway GatewayID) string {
+	return root + "." + string(space) + ".evt.*." + string(gateway) + ".*"
+}
+
+// ParseEvent parses the subject of a session's events. The error wraps ErrSubject or ErrToken.
+func ParseEvent(subject string) (SourceID, GatewayID, SessionID, error) {
+	l, err := levels(subject, "evt", 6)
+	if err != nil {
+		return "", "", "", err
+	}
+	if len(l) != 6 {
+		return "", "", "", fmt.Errorf("%w: %.200q", ErrSubject, subject)
+	}
+	return SourceID(l[3]), GatewayID(l[4]), SessionID(l[5]), nil
+}
+
 // Query is the subject prefix of the query service of a space, without a trailing dot.
 func Query(space Space) string { return root + "." + string(space) + ".query" }
 

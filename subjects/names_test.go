@@ -15,7 +15,7 @@ type subjectCase struct {
 	Name string `json:"name"`
 	// Subject is the whole subject.
 	Subject string `json:"subject"`
-	// Kind is what the subject is parsed as: record, body or heartbeat; empty for subjects that are only built.
+	// Kind is what the subject is parsed as: record, body, heartbeat or event; empty for subjects that are only built.
 	Kind string `json:"kind,omitempty"`
 	// Parts are the levels that were found, by name.
 	Parts map[string]string `json:"parts,omitempty"`
@@ -40,6 +40,10 @@ func parseCase(c subjectCase) (parts map[string]string, again string, err error)
 		space, source, err := ParseHeartbeat(c.Subject)
 		return map[string]string{"space": string(space), "source": string(source)}, Heartbeat(space, source), err
 	}
+	if c.Kind == "event" {
+		source, gateway, session, err := ParseEvent(c.Subject)
+		return map[string]string{"source": string(source), "gateway": string(gateway), "session": string(session)}, Event("dev", source, gateway, session), err
+	}
 	return nil, "", fmt.Errorf("unknown kind %q", c.Kind)
 }
 
@@ -56,6 +60,7 @@ func builtSubjects() map[string]string {
 		"control":                Control(space, source, generation),
 		"claim":                  ClaimSubject(space, source),
 		"event of a session":     Event(space, source, "gw-1", "s-1"),
+		"events of a gateway":    EventsOf(space, "gw-1"),
 		"queries":                Query(space),
 		"audit":                  Audit(space, "gw-1"),
 		"audits of a space":      AuditsOf(space),

@@ -14,6 +14,7 @@ import (
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/internal/wiretest"
 	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 	"github.com/natscope/natscope/subjects/tree"
 )
@@ -137,10 +138,39 @@ func undocumented(t *testing.T, page string) []string {
 			}
 		}
 	}
+	out = append(out, undocumentedCommands(t, section(page, "## Commands"))...)
 	for _, op := range constants(t, "tree", "Op") {
 		if !strings.Contains(section(page, "### Topic `ops`"), "| `"+op+"` |") {
 			out = append(out, "op "+op)
 		}
+	}
+	return out
+}
+
+// undocumentedCommands lists what the section about commands does not describe.
+func undocumentedCommands(t *testing.T, text string) []string {
+	t.Helper()
+	var out []string
+	for _, prefix := range []string{"Method", "Code", "Event"} {
+		for name, v := range constants(t, "realm", prefix) {
+			if !strings.Contains(text, "| `"+v+"` |") {
+				out = append(out, "realm."+name)
+			}
+		}
+	}
+	for _, payload := range []any{
+		realm.Request{}, realm.Answer{}, realm.Event{}, realm.Audit{}, realm.InspectParams{}, realm.InspectResult{}, realm.EditParams{},
+		realm.HighlightParams{}, realm.PickParams{}, realm.LogParams{}, realm.StoreGlobalParams{}, realm.StoreGlobalResult{}, realm.OpenParams{},
+		realm.Picked{}, realm.Highlighted{}, realm.Reveal{},
+	} {
+		for _, path := range wiretest.Fields(reflect.TypeOf(payload)) {
+			if !strings.Contains(text, "`"+path[strings.LastIndexByte(path, '.')+1:]+"`") {
+				out = append(out, "field "+path+" of commands")
+			}
+		}
+	}
+	if !strings.Contains(text, "`"+realm.RevealTopic+"`") {
+		out = append(out, "topic "+realm.RevealTopic)
 	}
 	return out
 }
@@ -155,7 +185,7 @@ func TestProtocolIsDescribed(t *testing.T) {
 		t.Errorf("docs/protocol.md does not describe: %s", missing)
 	}
 	// The check itself must see what is missing.
-	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`"} {
+	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`", "`deadlineMs`", "| `busy` |", "| `tree.pick` |", "| `picked` |"} {
 		if !strings.Contains(page, part) {
 			t.Fatalf("the page has no %s to take away", part)
 		}

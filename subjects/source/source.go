@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,7 +69,8 @@ type Descriptor struct {
 	Title string `json:"title,omitempty"`
 	// Visible says whether a page is shown; nil where that means nothing.
 	Visible *bool `json:"visible,omitempty"`
-	// Capabilities lists the operations that the realm answers.
+	// Capabilities lists the operations that the realm answers: names of methods
+	// of package realm, or of groups of them.
 	Capabilities []string `json:"capabilities,omitempty"`
 	// Library names the producer and its version.
 	Library string `json:"library,omitempty"`
@@ -105,6 +107,8 @@ type Update struct {
 	Title *string `json:"title,omitempty"`
 	// Visible says whether a page is shown now.
 	Visible *bool `json:"visible,omitempty"`
+	// Capabilities are all operations that the realm answers now.
+	Capabilities *[]string `json:"capabilities,omitempty"`
 }
 
 // Notice is something that went wrong with the source as a whole, such as
@@ -180,6 +184,9 @@ func (s *State) update(u Update) {
 	if u.Visible != nil {
 		v := *u.Visible
 		d.Visible = &v
+	}
+	if u.Capabilities != nil {
+		d.Capabilities = slices.Clone(*u.Capabilities)
 	}
 }
 

@@ -51,6 +51,15 @@ func TestLife(t *testing.T) {
 	if d := s.Descriptor; d.URL != "/b" || d.Title != "A" || d.Visible == nil || *d.Visible {
 		t.Errorf("updated to %+v", d)
 	}
+	apply(3, TopicUpdate, `{"capabilities":["tree.edit"]}`)
+	apply(3, TopicUpdate, `{"title":"A"}`)
+	if c := s.Descriptor.Capabilities; len(c) != 1 || c[0] != "tree.edit" {
+		t.Errorf("it can do %q", c)
+	}
+	apply(3, TopicUpdate, `{"capabilities":[]}`)
+	if c := s.Descriptor.Capabilities; len(c) != 0 {
+		t.Errorf("it can still do %q", c)
+	}
 	apply(4, TopicClose, `{"reason":"done"}`)
 	if !s.Closed || s.ClosedAt != 4 || s.Reason != "done" {
 		t.Errorf("closed as %+v", s)
