@@ -85,6 +85,7 @@ func RecordStream(space Space, s Storage) jetstream.StreamConfig {
 	c.Name, c.Subjects = RecordStreamName(space), []string{RecordsOf(space)}
 	c.Description = "natscope records of space " + string(space)
 	c.MaxAge, c.MaxBytes = s.RecordAge, s.RecordBytes
+	c.Duplicates = min(c.Duplicates, c.MaxAge)
 	return c
 }
 
@@ -96,6 +97,7 @@ func BodyStream(space Space, s Storage) jetstream.StreamConfig {
 	c.Name, c.Subjects = BodyStreamName(space), []string{BodiesOf(space)}
 	c.Description = "natscope request and response bodies of space " + string(space)
 	c.MaxAge, c.MaxBytes = s.BodyAge, s.BodyBytes
+	c.Duplicates = min(c.Duplicates, c.MaxAge)
 	return c
 }
 
@@ -160,7 +162,7 @@ func recordLike(s Storage) jetstream.StreamConfig {
 		Replicas:    s.Replicas,
 		Discard:     jetstream.DiscardOld,
 		MaxMsgSize:  1 << 20,
-		Duplicates:  2 * time.Second,
+		Duplicates:  2 * time.Second, // unused; a server refuses one that is longer than the age
 		AllowDirect: true,
 		DenyDelete:  true,
 	}

@@ -23,6 +23,7 @@ type partFlags struct {
 	port           uint16
 	hosts, origins []string
 	storage        storageFlags
+	keep           keepFlags
 	verbose        bool
 	readyJSON      bool
 }
@@ -33,6 +34,8 @@ func newStore() *cobra.Command {
 records, and keeps the state in the bucket. Any number of stores may run for one
 space: all of them fold, and each piece of state is written by exactly one.`)
 	f.storage.register(c.Flags())
+	f.storage.registerElsewhere(c.Flags())
+	f.keep.register(c.Flags())
 	return c
 }
 
@@ -41,6 +44,7 @@ func newGateway() *cobra.Command {
 	c := f.command("gateway", "Run a gateway: show a space in DevTools", `Serves DevTools connections, and the list of targets at its root. Gateways keep
 nothing that matters: run as many as you like, and reconnect to any.`)
 	f.doors(c)
+	f.keep.register(c.Flags())
 	return c
 }
 
@@ -84,7 +88,7 @@ func (f *partFlags) check() error {
 	if !subjects.IsToken(f.space) {
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
-	return errors.Join(f.connectFlags.check(), f.storage.check())
+	return errors.Join(f.connectFlags.check(), f.storage.check(), f.keep.check())
 }
 
 // run connects, starts the part, and stops when ctx ends.
@@ -96,7 +100,7 @@ func (f *partFlags) run(ctx context.Context, name string, stdout, stderr io.Writ
 	}
 	defer conn.Close()
 	i, err := embedded.Start(ctx, embedded.Options{
-		Space: subjects.Space(f.space), Conn: conn, Parts: f.parts, Storage: f.storage.storage(),
+		Space: subjects.Space(f.space), Conn: conn, Parts: f.parts, Storage: f.storage.storage(), Limits: f.keep.limits(),
 		HTTPAddr: local(f.port), Hosts: f.hosts, Origins: f.origins,
 		Token: os.Getenv("NATSCOPE_TOKEN"), Version: version(), Logger: log,
 	})

@@ -19,8 +19,12 @@ type storageFlags struct {
 	recordAge, bodyAge     time.Duration
 }
 
-func (f *storageFlags) register(fl *pflag.FlagSet) {
+// registerElsewhere adds the flags that only make sense with a server elsewhere.
+func (f *storageFlags) registerElsewhere(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.memory, "memory", false, "keep new streams in memory; existing ones stay where they are")
+}
+
+func (f *storageFlags) register(fl *pflag.FlagSet) {
 	fl.IntVar(&f.replicas, "replicas", 1, "copies of each stream in a NATS cluster: 1, 3 or 5")
 	fl.Var(&f.recordBytes, "record-bytes", "bound of the record stream, such as 2GiB (default 2GiB)")
 	fl.DurationVar(&f.recordAge, "record-age", 0, "age bound of records (default 1h)")
@@ -46,6 +50,29 @@ func (f *storageFlags) storage() subjects.Storage {
 		RecordBytes: int64(f.recordBytes), RecordAge: f.recordAge,
 		BodyBytes: int64(f.bodyBytes), BodyAge: f.bodyAge,
 	}
+}
+
+// keepFlags bound what is kept of each source. All stores and gateways of a space should have the same ones.
+type keepFlags struct {
+	requests, console, disconnected int
+}
+
+func (f *keepFlags) register(fl *pflag.FlagSet) {
+	d := subjects.DefaultLimits()
+	fl.IntVar(&f.requests, "keep-requests", d.Requests, "requests kept for each source")
+	fl.IntVar(&f.console, "keep-console", d.ConsoleEntries, "console entries kept for each source")
+	fl.IntVar(&f.disconnected, "keep-disconnected", d.DisconnectedTrees, "disconnected sources kept in the space")
+}
+
+func (f *keepFlags) check() error {
+	if f.requests < 0 || f.console < 0 || f.disconnected < 0 {
+		return fmt.Errorf("--keep-requests, --keep-console and --keep-disconnected must not be negative; 0 means the default")
+	}
+	return nil
+}
+
+func (f *keepFlags) limits() subjects.Limits {
+	return subjects.Limits{Requests: f.requests, ConsoleEntries: f.console, DisconnectedTrees: f.disconnected}
 }
 
 // size is a number of bytes as people write it: 512, 64KiB, 1.5GiB.

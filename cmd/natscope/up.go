@@ -27,6 +27,8 @@ type upFlags struct {
 	memory, demo, readyJSON  bool
 	verbose                  bool
 	hosts, origins           []string
+	storage                  storageFlags
+	keep                     keepFlags
 }
 
 func newUp() *cobra.Command {
@@ -60,6 +62,8 @@ client script. With --demo a small Go service and its page come along.`,
 	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
 	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers, and nothing else there")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
+	f.storage.register(fl)
+	f.keep.register(fl)
 	return c
 }
 
@@ -73,7 +77,7 @@ func (f *upFlags) check() error {
 	case !subjects.IsToken(f.space):
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
-	return nil
+	return errors.Join(f.storage.check(), f.keep.check())
 }
 
 // ready is the line that --ready-json prints.
@@ -94,6 +98,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	i, err := embedded.Start(ctx, embedded.Options{
 		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats,
 		NATSAddr: local(f.natsPort), HTTPAddr: local(f.port),
+		Storage: f.storage.storage(), Limits: f.keep.limits(),
 		Hosts: f.hosts, Origins: f.origins, Version: version(), Logger: log,
 	})
 	if err != nil {
