@@ -11,12 +11,15 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // The times of claims.
 const (
 	// claimWait is how long the holder of an id has to answer before it counts as gone.
 	claimWait = time.Second
+	// claimGrace is how much longer a claim waits after somebody gave the id up: there may be another holder.
+	claimGrace = 100 * time.Millisecond
 	// aliveWait is how long Options.Alive may take, so that its answer comes within claimWait.
 	aliveWait = 800 * time.Millisecond
 	// noticeEvery is the least time between two notices about claims of others.
@@ -70,13 +73,21 @@ func (l *loop) claim(now time.Time) time.Time {
 }
 
 // claimed deals with the answer to the source's own claim.
-func (l *loop) claimed(r reply) {
-	l.claims.token = 0
+func (l *loop) claimed(now time.Time, r reply) {
 	a, err := subjects.ParseClaimAnswer(r.data)
-	if r.noResponders || err != nil || !a.Held {
+	switch {
+	case r.noResponders:
 		l.hold()
 		return
+	case err != nil:
+		return
+	case !a.Held:
+		if soon := now.Add(claimGrace); soon.Before(l.claims.deadline) {
+			l.claims.deadline = soon
+		}
+		return
 	}
+	l.claims.token = 0
 	who := a.Who
 	if who == "" {
 		who = "generation " + cutText(string(a.Generation), subjects.MaxToken)
@@ -218,10 +229,10 @@ func (l *loop) answer(now time.Time, o order, alive bool) {
 		l.wanted(now, o.claim)
 	case orderPing:
 		if !alive {
-			respond(o.msg, commandAnswer{Error: &commandError{"gone", "the program behind this source does not answer"}})
+			respond(o.msg, realm.AnswerOf(nil, fmt.Errorf("%w: the program behind this source does not answer", realm.ErrGone)))
 			return
 		}
-		respond(o.msg, commandAnswer{OK: true, Generation: id.generation, T: l.p.Now()})
+		respond(o.msg, l.p.pong())
 	case orderSuperseded:
 		if !alive {
 			// Nobody is left who could need another id.

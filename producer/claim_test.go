@@ -194,6 +194,25 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// TestTwoAnswers: who gives an id up does not speak for another one who has it.
+func TestTwoAnswers(t *testing.T) {
+	s := natstest.Start(t)
+	s.Streams(space, subjects.Storage{Memory: true})
+	nc := s.Connect()
+	for _, answer := range []string{`{"held":false}`, `rubbish`, `{"held":true,"who":"the real one"}`} {
+		if _, err := nc.Subscribe(subjects.ClaimSubject(space, "svc"), func(m *nats.Msg) { _ = m.Respond([]byte(answer)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, producer.Options{URL: s.URL(), ID: "svc"})
+	if id := opened(t, p); id != "svc-2" || !strings.Contains(p.Stats().LastError, "the real one") {
+		t.Errorf("it is %s: %s", id, p.Stats().LastError)
+	}
+}
+
 // TestAlive: a producer that stands for another program asks it before it defends the id.
 func TestAlive(t *testing.T) {
 	s := natstest.Start(t)

@@ -69,7 +69,7 @@ func (l *loop) acknowledged(now time.Time, m *nats.Msg) {
 // reply deals with one answer of the stream.
 func (l *loop) reply(now time.Time, r reply) {
 	if r.token == l.claims.token {
-		l.claimed(r)
+		l.claimed(now, r)
 		return
 	}
 	for _, x := range l.lanes {

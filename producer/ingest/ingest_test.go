@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -420,5 +421,52 @@ func TestOptions(t *testing.T) {
 	s, err := New(Options{Conn: r.conn})
 	if err != nil || !validToken(s.Token()) || len(s.Token()) < 20 {
 		t.Errorf("the default token %q, error %v", s.Token(), err)
+	}
+}
+
+// TestTwoIngests: pages whose connections end at different ingests, as behind a
+// load balancer without stickiness, keep and lose their ids as at one.
+func TestTwoIngests(t *testing.T) {
+	r := newRig(t)
+	first := r.Server
+	other := func() {
+		t.Helper()
+		if r.current.Load() == first {
+			r.replace()
+			return
+		}
+		r.current.Store(first)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := first.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	// A page that lives answers, so a copy of it becomes another source.
+	page, _ := r.pageOf("tab", "realm-tab")
+	r.source("tab")
+	stop := page.answering()
+	other()
+	copied, _ := r.pageOf("tab", "realm-copy")
+	r.source("tab-2")
+	copied.log("copied")
+	r.until("the copy is a source of its own", func(s *fold.Space) bool { return fmt.Sprint(texts(s.Source("tab-2"))) == "[copied]" })
+	stop()
+	// The page reconnects at the other ingest while the old one still waits for it.
+	page.ws.Close()
+	page, _ = r.pageOf("tab", "realm-tab")
+	page.log("moved")
+	s := r.until("the page goes on under its id", func(s *fold.Space) bool { return fmt.Sprint(texts(s.Source("tab"))) == "[moved]" })
+	generation := s.Source("tab").Generation
+	// It reloads without a goodbye, at the first ingest.
+	page.ws.Close()
+	r.current.Store(first)
+	page, _ = r.pageOf("tab", "realm-reload")
+	page.log("reloaded")
+	s = r.until("the reload has the id", func(s *fold.Space) bool { return strings.Contains(fmt.Sprint(texts(s.Source("tab"))), "reloaded") })
+	if s.Source("tab").Generation <= generation || len(s.Sources()) != 2 {
+		t.Errorf("%d sources, generation %s after %s", len(s.Sources()), s.Source("tab").Generation, generation)
 	}
 }

@@ -225,6 +225,28 @@ func (p *peer) expect(kind string, v any) {
 	}
 }
 
+// answering answers pings until the returned function is called, and drops everything else that comes.
+func (p *peer) answering() (stop func()) {
+	done := make(chan struct{})
+	_ = p.ws.SetReadDeadline(time.Time{})
+	go func() {
+		defer close(done)
+		for {
+			_, data, err := p.ws.ReadMessage()
+			if err != nil {
+				return
+			}
+			if strings.Contains(string(data), `"`+MsgPing+`"`) {
+				_ = p.ws.WriteJSON(map[string]string{"type": MsgPong}) // The page may be gone.
+			}
+		}
+	}()
+	return func() {
+		_ = p.ws.SetReadDeadline(time.Now())
+		<-done
+	}
+}
+
 // acked waits until the number is acknowledged.
 func (p *peer) acked(n uint64) {
 	p.t.Helper()

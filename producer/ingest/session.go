@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -74,6 +75,7 @@ func (x *session) start() error {
 		Limits:   o.Limits,
 		Logger:   o.Logger,
 		Describe: x.describe,
+		Alive:    x.alive,
 	})
 	if err != nil {
 		return fmt.Errorf("ingest: start the producer of %s: %w", x.id, err)
@@ -205,6 +207,15 @@ func (x *session) answers(wait time.Duration) bool {
 	c, ended := x.conn, x.ended
 	x.mu.Unlock()
 	return !ended && c != nil && c.answers(wait)
+}
+
+// alive is the producer's Alive: whether the page is there is for the page to say.
+func (x *session) alive(ctx context.Context) bool {
+	wait := aliveWait
+	if d, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(d))
+	}
+	return x.answers(wait)
 }
 
 // serve takes the messages of a connection until it ends.
