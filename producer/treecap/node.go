@@ -29,6 +29,8 @@ type Node struct {
 	dirty bool
 	// cut is how many children a limit left out.
 	cut int
+	// component is the live value behind the node, nil for most. It does not change.
+	component *Component
 }
 
 // state is what the readers know of a node.
@@ -52,22 +54,29 @@ func (n *Node) Add(name string, options ...Option) *Node {
 	for _, o := range options {
 		o(c)
 	}
+	n.attach(c)
+	return c
+}
+
+// attach makes c the last child of n.
+func (n *Node) attach(c *Node) {
 	t := n.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case n.state == gone || t.closed:
-		c.state = gone
-		return c
+		c.discard(gone)
+		return
 	case n.state == beyond:
-		c.state = beyond
-		return c
+		c.discard(beyond)
+		return
 	case n.depth >= t.maxDepth || t.count >= t.maxNodes:
-		c.state, c.parent = beyond, n
+		c.discard(beyond)
+		c.parent = n
 		n.cut++
 		t.cut++
 		t.changed()
-		return c
+		return
 	}
 	t.lastID++
 	t.count++
@@ -81,8 +90,22 @@ func (n *Node) Add(name string, options ...Option) *Node {
 	if t.begun {
 		t.added = append(t.added, c)
 	}
+	if c.component != nil {
+		if t.components == nil {
+			t.components = make(map[tree.NodeID]*Component)
+		}
+		t.components[c.id] = c.component
+	}
 	t.changed()
-	return c
+}
+
+// discard says that a node is not, or no longer, part of the tree. The caller holds t.mu.
+func (n *Node) discard(s state) {
+	n.state = s
+	if n.component != nil {
+		delete(n.t.components, n.id)
+		n.component.release()
+	}
 }
 
 // Set gives an attribute a value, which is shown as short text: strings,
@@ -194,11 +217,15 @@ func (n *Node) own() {
 func (n *Node) wire() tree.Node {
 	n.lent = true
 	w := tree.Node{ID: n.id, Kind: n.kind, Name: n.name, Loc: n.loc, Text: n.text, Attrs: n.attrs}
+	if n.component != nil {
+		w.Object = n.t.ref(n.id)
+		n.component.shown.onto(&w)
+	}
 	room := n.t.maxNode - len(w.Text)
 	for i, a := range w.Attrs {
 		if room -= len(a.Name) + len(a.Value); room < 0 {
 			// As many as one record can carry, and a word that there were more.
-			w.Attrs = append(slices.Clone(w.Attrs[:i]), tree.Attr{Name: "natscope-truncated", Value: "the attributes are too long"})
+			w.Attrs = append(slices.Clone(w.Attrs[:i]), tree.Attr{Name: truncatedAttr, Value: "the attributes are too long"})
 			w.Text = cutText(w.Text, n.t.maxNode/2)
 			break
 		}
@@ -211,6 +238,12 @@ func size(w *tree.Node) int {
 	s := 64 + len(w.Kind) + len(w.Name) + len(w.Loc) + len(w.Text)
 	for _, a := range w.Attrs {
 		s += 8 + len(a.Name) + len(a.Value)
+	}
+	if w.Object != "" {
+		s += 64
+		for name, v := range w.Values {
+			s += 40 + 2*len(name) + len(v)
+		}
 	}
 	return s
 }

@@ -18,6 +18,9 @@ const (
 	maxAttrs = 64
 )
 
+// truncatedAttr is the attribute that says that something was left out.
+const truncatedAttr = "natscope-truncated"
+
 // Option sets something of a node when it is added.
 type Option func(*Node)
 

@@ -58,7 +58,7 @@ func (t *Tree) capture() (tree.Snapshot, []tree.PlacedNode) {
 		nodes = append(nodes, p)
 	})
 	t.forget()
-	return tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileComponent, Revision: t.revision, Truncated: t.wasCut}, nodes
+	return tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileComponent, Revision: t.revision, Registry: t.registry, Truncated: t.wasCut}, nodes
 }
 
 // nest makes one root of a list in which parents come before their children and

@@ -1,7 +1,10 @@
 package treecap
 
 import (
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/natscope/natscope/producer"
@@ -30,6 +33,10 @@ type Tree struct {
 	// maxNode bounds the texts of one node, and maxRecord the nodes of one record, in bytes.
 	maxNode, maxRecord int
 	root               *Node
+	// registry names the tree as the table that resolves object references.
+	registry string
+	// edits holds a token for each setter that runs.
+	edits chan struct{}
 
 	// sending is held while records are made and handed over.
 	sending sync.Mutex
@@ -50,7 +57,14 @@ type Tree struct {
 	revision, commit uint64
 	removed          []tree.NodeID
 	added, updated   []*Node
+	// components holds the live values that are registered, by their nodes.
+	components map[tree.NodeID]*Component
+	// kinds are those of the values that were shown last.
+	kinds map[string]string
 }
+
+// trees counts the trees of the process, so that no two have references in common.
+var trees atomic.Uint64
 
 // New makes a tree that has only a root, and shows it as the producer's.
 func New(p *producer.Producer, o Options) *Tree {
@@ -60,6 +74,7 @@ func New(p *producer.Producer, o Options) *Tree {
 		maxNodes: limits.ComponentNodes, maxDepth: limits.TreeDepth,
 		maxRecord: min(limits.FrameBytes/4, 64<<10),
 		lastID:    1, count: 1,
+		registry: "tree" + strconv.FormatUint(trees.Add(1), 10), edits: make(chan struct{}, maxEdits),
 	}
 	t.maxNode = t.maxRecord / 2
 	if t.interval <= 0 {
@@ -97,6 +112,22 @@ func (t *Tree) Close() {
 	t.Flush()
 }
 
+// ref names the live value of a component: a reference is never used twice,
+// since node ids are not.
+func (t *Tree) ref(id tree.NodeID) tree.ObjectRef {
+	return tree.ObjectRef(t.registry + "." + strconv.FormatUint(uint64(id), 10))
+}
+
+// parseRef is the reverse of ref; false for a reference of something else.
+func (t *Tree) parseRef(ref tree.ObjectRef) (tree.NodeID, bool) {
+	digits, ok := strings.CutPrefix(string(ref), t.registry+".")
+	if !ok {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(digits, 10, 64)
+	return tree.NodeID(id), err == nil && t.ref(tree.NodeID(id)) == ref
+}
+
 // changed makes sure that a flush is due. The caller holds t.mu.
 func (t *Tree) changed() {
 	// Before the first snapshot there is nothing to change for any reader.
@@ -124,7 +155,7 @@ func (t *Tree) unlink(n *Node) {
 // bury marks n and everything below it as gone.
 func (t *Tree) bury(n *Node) {
 	walk(n, func(x *Node) {
-		x.state = gone
+		x.discard(gone)
 		t.count--
 		t.cut -= x.cut
 		x.cut = 0

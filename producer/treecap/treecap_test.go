@@ -80,7 +80,9 @@ func (r *rig) tree() (root *tree.Entry, ops, snaps int, src *fold.Source) {
 			}
 		}
 	}
-	src = sp.Source("svc")
+	if src = sp.Source("svc"); src == nil {
+		return nil, ops, snaps, nil
+	}
 	return src.Tree.Root, ops, snaps, src
 }
 
