@@ -114,38 +114,6 @@ func (l *loop) onControl(m *nats.Msg) {
 	respond(m, answer)
 }
 
-// commandError says why a command was not carried out.
-type commandError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-// commandAnswer is the answer to a command.
-type commandAnswer struct {
-	OK         bool                `json:"ok"`
-	Generation subjects.Generation `json:"generation,omitempty"`
-	T          float64             `json:"t,omitempty"`
-	Error      *commandError       `json:"error,omitempty"`
-}
-
-// onCommand answers gateways: a producer alone has no realm, so all it can do is
-// to say that it lives. It runs on a goroutine of nats.go.
-func (l *loop) onCommand(m *nats.Msg) {
-	var c struct {
-		Method string `json:"method"`
-	}
-	switch err := json.Unmarshal(m.Data, &c); {
-	case err != nil:
-		respond(m, commandAnswer{Error: &commandError{"malformed", "the command is not a JSON object with a method"}})
-	case c.Method == "ping" && l.p.o.Alive != nil:
-		l.give(order{kind: orderPing, msg: m, unsure: true})
-	case c.Method == "ping":
-		respond(m, commandAnswer{OK: true, Generation: l.p.Generation(), T: l.p.Now()})
-	default:
-		respond(m, commandAnswer{Error: &commandError{"unsupported", fmt.Sprintf("this source does not support %.80q: it has no live realm", c.Method)}})
-	}
-}
-
 func respond(m *nats.Msg, v any) {
 	if m.Reply == "" {
 		return

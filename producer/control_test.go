@@ -106,35 +106,6 @@ func TestIDTaken(t *testing.T) {
 	}
 }
 
-func TestCommands(t *testing.T) {
-	s := natstest.Start(t)
-	s.Streams(space, subjects.Storage{Memory: true})
-	nc := s.Connect()
-	p := start(t, producer.Options{URL: s.URL()})
-	flush(t, p)
-	subject := subjects.Command(space, p.ID(), p.Generation())
-	for request, want := range map[string]string{
-		`{"method":"ping"}`:                         `"ok":true`,
-		`{"method":"Runtime.evaluate","params":{}}`: `"code":"unsupported"`,
-		`{"method":"\u0000\"x"}`:                    `"code":"unsupported"`,
-		`{}`:                                        `"code":"unsupported"`,
-		`not json`:                                  `"code":"malformed"`,
-		``:                                          `"code":"malformed"`,
-	} {
-		m, err := nc.Request(subject, []byte(request), 5*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(m.Data), want) || !json.Valid(m.Data) {
-			t.Errorf("%s: %s", request, m.Data)
-		}
-	}
-	end(t, p)
-	if _, err := nc.Request(subject, []byte(`{"method":"ping"}`), 5*time.Second); !errors.Is(err, nats.ErrNoResponders) {
-		t.Errorf("after Close: %v", err)
-	}
-}
-
 func TestHeartbeats(t *testing.T) {
 	s := natstest.Start(t)
 	s.Streams(space, subjects.Storage{Memory: true})

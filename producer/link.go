@@ -189,6 +189,7 @@ func (l *loop) leave() {
 		_ = s.Unsubscribe()
 	}
 	l.link.served = nil
+	l.p.commands.close()
 	ctx, cancel := context.WithTimeout(l.ctx, time.Second)
 	defer cancel()
 	_ = l.link.nc.FlushWithContext(ctx)

@@ -71,7 +71,9 @@ func newLoop(ctx context.Context, p *Producer) *loop {
 func (l *loop) run() {
 	defer close(l.p.done)
 	defer l.helpers.Wait()
+	defer l.p.commands.wait()
 	defer l.unlink()
+	defer l.p.commands.close()
 	defer l.p.cancel()
 	l.connect()
 	timer := time.NewTimer(time.Hour)
@@ -127,6 +129,7 @@ func (l *loop) step(now time.Time) (next time.Time, finished bool) {
 		sooner(l.advance(now, x, hurry))
 	}
 	sooner(l.beat(now))
+	l.emit()
 	l.release()
 	if closing && l.quiet() {
 		if l.closeQueued {
@@ -170,6 +173,7 @@ func (l *loop) setConnected(connected bool) {
 	// The server may be another one than before.
 	most := int(min(l.link.nc.MaxPayload(), 1<<30))
 	most = max(most-min(headroom, most/2), smallest)
+	l.p.commands.limit.Store(int64(most))
 	l.maxFrame, l.maxPiece = min(most, l.p.o.Limits.FrameBytes), min(most, l.p.o.Limits.BodyChunkBytes)
 	for _, x := range l.lanes {
 		x.limit = 0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,11 +40,16 @@ type Producer struct {
 	log    *queue
 	event  *queue
 	bodies *bodyQueue
+	// commands are carried out, and events sent to sessions, while the source is connected.
+	commands *commands
+	events   sessionEvents
 
 	// mu guards all below, which the loop reads.
 	mu sync.Mutex
 	// descriptor is what the source says of itself now.
 	descriptor source.Descriptor
+	// declared are the capabilities that the descriptor had before there were functions for commands.
+	declared []string
 	// update is what changed since the last life record, nil when nothing did.
 	update *source.Update
 	// snapshot tells the newest state of the tree plane.
@@ -75,7 +81,8 @@ func Start(o Options) (*Producer, error) {
 	if p.descriptor, err = o.describe(p.start, source.RealmID(generation)); err != nil {
 		return nil, err
 	}
-	p.realm = p.descriptor.Realm
+	p.realm, p.declared = p.descriptor.Realm, p.descriptor.Capabilities
+	p.commands = newCommands(p)
 	p.life = newQueue(subjects.PlaneLife, refuse, o.Limits)
 	p.tree = newQueue(subjects.PlaneTree, coalesce, o.Limits)
 	p.net = newQueue(subjects.PlaneNet, dropOldest, o.Limits)
@@ -237,7 +244,8 @@ func replaced(data []byte) int {
 	return -1
 }
 
-// Update says what changed about the source: address, title, visibility.
+// Update says what changed about the source: address, title, visibility, and
+// capabilities besides those of OnCommand.
 // Updates that come faster than they can be sent are merged; the newest values win.
 func (p *Producer) Update(u source.Update) {
 	cut := func(s *string) *string {
@@ -262,6 +270,10 @@ func (p *Producer) Update(u source.Update) {
 	if u.Visible != nil {
 		v := *u.Visible
 		d.Visible, n.Visible = &v, &v
+	}
+	if u.Capabilities != nil {
+		p.declared = slices.Clone(*u.Capabilities)
+		p.advertise()
 	}
 	p.mu.Unlock()
 	p.wake()

@@ -25,8 +25,21 @@ type Stats struct {
 	Bodies PlaneStats
 	// CutBodies counts bodies that were cut because the queue was full.
 	CutBodies uint64
+	// Commands counts what gateways asked of the source.
+	Commands CommandStats
+	// LostEvents counts events that no session was told, since there was no connection or too many waited.
+	LostEvents uint64
 	// LastError is the newest trouble, as a sentence; empty if there never was any.
 	LastError string
+}
+
+// CommandStats counts commands.
+type CommandStats struct {
+	// Running is how many run now.
+	Running int
+	// Done, Failed and Refused count answers: done, gone wrong or too late, and
+	// not carried out for every other reason.
+	Done, Failed, Refused uint64
 }
 
 // PlaneStats counts the records of one plane, or the chunks of bodies.
@@ -69,12 +82,19 @@ func (p *Producer) Stats() Stats {
 		x.q.stats(&ps)
 		s.Planes[x.q.plane] = ps
 	}
+	s.Commands, s.LostEvents = p.commands.stats(), p.events.lost.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lastErr != nil {
 		s.LastError = p.lastErr.Error()
 	}
 	return s
+}
+
+func (c *commands) stats() CommandStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return CommandStats{Running: len(c.running), Done: c.done.Load(), Failed: c.failed.Load(), Refused: c.refused.Load()}
 }
 
 func (q *queue) stats(s *PlaneStats) {
