@@ -17,9 +17,6 @@ import (
 
 // The terms of asking for a new snapshot.
 const (
-	// askTries is how often one generation is asked for the same loss, askPause how long it has to answer.
-	askTries = 3
-	askPause = time.Second
 	// strangerBeats is how many heartbeats of an unknown generation may come before its records.
 	strangerBeats = 2
 	// maxStrangers bounds the table of unknown generations.
@@ -34,8 +31,7 @@ const (
 type ask struct {
 	generation subjects.Generation
 	reason     string
-	tries      int
-	due        time.Time
+	follow.Repair
 	// revision is where the tree got stuck. opened says that the open is missing instead.
 	revision uint64
 	unopened bool
@@ -96,7 +92,7 @@ func (c *control) want(src *fold.Source, reason string, unopened bool) {
 			return
 		}
 	}
-	c.asks[src.ID] = &ask{generation: src.Generation, reason: reason, due: time.Now(), revision: src.Tree.Revision, unopened: unopened}
+	c.asks[src.ID] = &ask{generation: src.Generation, reason: reason, revision: src.Tree.Revision, unopened: unopened}
 }
 
 // lost forgets a source.
@@ -146,7 +142,7 @@ func (c *control) beat(m *nats.Msg) {
 	}
 	x.beats++
 	if x.beats == strangerBeats {
-		c.asks[id] = &ask{generation: b.Generation, reason: "the stream has no record of this generation", due: time.Now(), unopened: true}
+		c.asks[id] = &ask{generation: b.Generation, reason: "the stream has no record of this generation", unopened: true}
 	}
 }
 
@@ -206,23 +202,15 @@ func (c *control) due() (out []order) {
 			delete(c.admits, id)
 		}
 		for id, a := range c.asks {
-			if a.settled(s.Source(id)) {
+			var step follow.RepairStep
+			a.Repair, step = a.Step(now, a.settled(s.Source(id)))
+			switch {
+			case step == follow.RepairAsks:
+				out = append(out, order{id, a.generation, subjects.ControlMessage{Kind: subjects.ControlResnapshot, Reason: a.reason}})
+			case step == follow.RepairDone, step == follow.RepairGivesUp && s.Source(id) == nil:
 				delete(c.asks, id)
-				continue
 			}
-			if now.Before(a.due) {
-				continue
-			}
-			if a.tries == askTries {
-				// The entry of a known source stays, so that the same loss is not asked for again.
-				if s.Source(id) == nil {
-					delete(c.asks, id)
-				}
-				continue
-			}
-			a.tries++
-			a.due = now.Add(askPause)
-			out = append(out, order{id, a.generation, subjects.ControlMessage{Kind: subjects.ControlResnapshot, Reason: a.reason}})
+			// Where it was given up, the entry of a known source stays, so that the same loss is not asked for again.
 		}
 	})
 	return out

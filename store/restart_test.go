@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/internal/bucket"
 	"github.com/natscope/natscope/store/internal/natstest"
 	"github.com/natscope/natscope/store/replica"
@@ -218,7 +219,7 @@ func TestAdmittedAndResnapshot(t *testing.T) {
 	bad := tree.Ops{Revision: 7, Ops: []tree.Op{{Op: tree.OpRemove, ID: 2}}}
 	src.Send(subjects.PlaneTree, tree.TopicOps, bad)
 	src.Send(subjects.PlaneTree, tree.TopicOps, bad)
-	for range askTries {
+	for range follow.RepairTries {
 		next(subjects.ControlResnapshot)
 	}
 	src.Send(subjects.PlaneTree, tree.TopicSnapshot, natstest.Tree(8, 3))
