@@ -69,6 +69,8 @@ type lane struct {
 	limit int
 
 	out *parcel
+	// probing says that the stream is asked about itself before the message is sent again.
+	probing bool
 	// token names the message in the subject of its reply.
 	token uint64
 	tries int
@@ -180,6 +182,9 @@ func (l *lane) send(now time.Time, nc *nats.Conn, inbox string, token uint64) er
 	wait := min(ackWait<<min(l.tries, 4), ackWaitMax)
 	l.tries++
 	l.lastSend, l.deadline = now, now.Add(wait)
+	if l.probing {
+		return l.probe(nc, inbox)
+	}
 	return nc.PublishMsg(m)
 }
 
@@ -257,7 +262,7 @@ func (l *lane) restart() {
 	if l.out != nil {
 		l.putBack()
 	}
-	l.last, l.high, l.newest, l.limit, l.tries = 0, 0, 0, 0, 0
+	l.last, l.high, l.newest, l.limit, l.tries, l.probing = 0, 0, 0, 0, 0, false
 	l.deadline, l.notBefore, l.lastSend = time.Time{}, time.Time{}, time.Time{}
 }
 

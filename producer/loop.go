@@ -34,6 +34,8 @@ type loop struct {
 	// made, and that it is acknowledged.
 	openQueued bool
 	opened     bool
+	// replaced says that the stream is another one than that of the opening record, so that the source opens again.
+	replaced bool
 	// openLimit bounds the opening record in bytes when the stream or the server takes less than expected; 0 means no further bound.
 	openLimit    int
 	snapshotting bool
@@ -121,6 +123,7 @@ func (l *loop) step(now time.Time) (next time.Time, finished bool) {
 		}
 	}
 	l.observe(now, sooner)
+	l.renew()
 	sooner(l.claim(now))
 	l.open()
 	closing, hurry := l.intake()
@@ -215,7 +218,7 @@ func (l *loop) advance(now time.Time, x *lane, hurry bool) time.Time {
 		return time.Time{}
 	}
 	if x.out == nil {
-		if !l.openQueued || x != l.life && !l.opened || x.q == l.p.tree && (l.snapshotting || l.p.tree.wantsSnapshot()) {
+		if l.replaced && x.q != nil || !l.openQueued || x != l.life && !l.opened || x.q == l.p.tree && (l.snapshotting || l.p.tree.wantsSnapshot()) {
 			return time.Time{}
 		}
 		ready, due := x.ready(now, hurry)

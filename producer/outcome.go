@@ -81,6 +81,10 @@ func (l *loop) reply(now time.Time, r reply) {
 }
 
 func (l *loop) settle(now time.Time, x *lane, r reply) {
+	if x.probing {
+		l.probed(now, x, r)
+		return
+	}
 	v, seq, err := judge(r, x.last)
 	switch v {
 	case stored, storedBefore:
@@ -96,19 +100,10 @@ func (l *loop) settle(now time.Time, x *lane, r reply) {
 		}
 		if fell && x.q != nil {
 			// Sequences of a stream only grow: this is another stream than the one that had the opening record.
-			l.p.gaps.Add(1)
-			l.p.trouble("stream replaced", errors.New("the stream lost its records; the source opens again"))
-			l.reopen(l.p.ID())
+			l.lostStream()
 		}
-	case evicted:
-		x.last = 0
-		x.resend()
-	case rolledBack:
-		l.p.gaps.Add(1)
-		l.p.trouble("records lost", fmt.Errorf("the server lost acknowledged records: %w", err))
-		x.last, x.high = seq, seq
-		l.p.Resnapshot()
-		x.resend()
+	case evicted, rolledBack:
+		l.forgotten(x, v, seq, err)
 	case tooLarge:
 		switch {
 		case x != l.life:
@@ -121,5 +116,25 @@ func (l *loop) settle(now time.Time, x *lane, r reply) {
 	default:
 		l.p.trouble("not stored yet", err)
 		x.retry(now)
+	}
+}
+
+// forgotten deals with a message that was not stored because the stream has less of its chain than before.
+func (l *loop) forgotten(x *lane, v verdict, seq uint64, err error) {
+	switch {
+	case x.q != nil && l.replaced:
+		x.putBack()
+	case v == rolledBack:
+		l.p.gaps.Add(1)
+		l.p.trouble("records lost", fmt.Errorf("the server lost acknowledged records: %w", err))
+		x.last, x.high = seq, seq
+		l.p.Resnapshot()
+		x.resend()
+	case x.q != nil:
+		x.probing = true
+		x.resend()
+	default:
+		x.last = 0
+		x.resend()
 	}
 }

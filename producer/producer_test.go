@@ -276,13 +276,59 @@ func TestMemoryStreamIsReplaced(t *testing.T) {
 	if p.Generation() <= first {
 		t.Errorf("generation %s does not follow %s", p.Generation(), first)
 	}
-	src := folded(t, s).Source(p.ID())
-	if src.Generation != p.Generation() || !src.Life.Opened || src.Tree.Len() != 1 || src.Life.Descriptor.Realm != "same" {
+	// Nothing of the first generation is in the new stream, where nobody could open it.
+	src := only(t, folded(t, s))
+	if src.Generation != p.Generation() || src.Late != 0 || !src.Life.Opened || src.Tree.Len() != 1 || src.Life.Descriptor.Realm != "same" {
 		t.Errorf("source %+v", src)
 	}
 	got := numbers(t, s, p.ID())
 	if len(got) != 10 || got[0] != 10 || got[9] != 19 {
 		t.Errorf("records of the new stream: %v", got)
+	}
+}
+
+// TestMemoryStreamIsReplacedUnderLoad: frames that were on their way when the
+// stream was lost are in the new one once, and in order.
+func TestMemoryStreamIsReplacedUnderLoad(t *testing.T) {
+	s := natstest.Start(t)
+	s.Streams(space, subjects.Storage{Memory: true})
+	p := start(t, producer.Options{URL: s.URL(), Limits: subjects.Limits{ReconnectMin: time.Millisecond, ReconnectMax: 20 * time.Millisecond}})
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			count(p, i, i+1)
+			p.Record(subjects.PlaneConsole, "message", map[string]any{"type": "log", "args": []int{i}})
+			p.Record(subjects.PlaneNet, "unknown", i)
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	for round := range 5 {
+		natstest.Until(t, "records are stored", func() bool { return p.Stats().Planes[subjects.PlaneConsole].Published > uint64(round+1)*100 })
+		s.Stop()
+		s.Run()
+		s.Streams(space, subjects.Storage{Memory: true})
+		natstest.Until(t, "the source opened again", func() bool { st := p.Stats(); return st.Reopened == uint64(round+1) && st.Opened })
+	}
+	close(quit)
+	<-done
+	flush(t, p)
+	end(t, p)
+	src := only(t, folded(t, s))
+	if src.Generation != p.Generation() || src.Late != 0 || src.Lost() != 0 {
+		t.Errorf("generation %s (now %s), %d late frames, %d lost", src.Generation, p.Generation(), src.Late, src.Lost())
+	}
+	got := numbers(t, s, p.ID())
+	for i := 1; i < len(got); i++ {
+		if got[i] != got[i-1]+1 {
+			t.Fatalf("number %d comes after %d", got[i], got[i-1])
+		}
 	}
 }
 
