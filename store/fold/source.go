@@ -238,8 +238,12 @@ func (s *Source) life(changes []Change, r subjects.Record) ([]Change, error) {
 }
 
 func (s *Source) tree(changes []Change, r subjects.Record, ids *tree.IDs) ([]Change, error) {
-	limits := tree.Limits{Nodes: s.limits.ComponentNodes, CordisNodes: s.limits.CordisNodes, Depth: s.limits.TreeDepth}
-	cs, err := s.Tree.Apply(r.Topic, r.Data, ids, limits)
+	limits := tree.Limits{Nodes: s.limits.ComponentNodes, CordisNodes: s.limits.CordisNodes, Depth: s.limits.TreeDepth, Commits: s.limits.Commits}
+	at := 0.0
+	if s.Life.Opened {
+		at = s.Life.Wall(r.T)
+	}
+	cs, err := s.Tree.Apply(r.Topic, r.Data, ids, limits, at)
 	for _, c := range cs {
 		changes = append(changes, Change{Kind: TreeChanged, Source: s, Tree: c})
 	}

@@ -224,14 +224,15 @@ func TestSource(t *testing.T) {
 		}, "added opened", nil},
 		"a cordis tree over its limit": {func(s *stream) {
 			opened(s)
-			nodes := `{"id":2,"name":"x"}`
+			s.put("a", "g1", trees, rec("snapshot", `{"version":1,"profile":"cordis","revision":1,"root":`+context(1)+`}`))
+			nodes := context(2)
 			for i := 3; i <= 2049; i++ {
-				nodes += `,{"id":` + itoa(i) + `,"name":"x"}`
+				nodes += "," + context(i)
 			}
-			s.put("a", "g1", trees, rec("snapshot", `{"version":1,"profile":"cordis","revision":1,"root":{"id":1,"name":"App","children":[`+nodes+`]}}`))
-		}, "added opened fault:malformed", func(t *testing.T, s *fold.Source) {
-			if !strings.Contains(s.Faults[0].Text, "more than 2048 nodes") {
-				t.Errorf("%+v", s.Faults)
+			s.put("a", "g1", trees, rec("snapshot", `{"version":1,"profile":"cordis","revision":2,"root":`+context(1, nodes)+`}`))
+		}, "added opened tree fault:malformed", func(t *testing.T, s *fold.Source) {
+			if !strings.Contains(s.Faults[0].Text, "more than 2048 nodes") || s.Tree.Len() != 1 || s.Tree.Revision != 1 {
+				t.Errorf("%d nodes of revision %d, %+v", s.Tree.Len(), s.Tree.Revision, s.Faults)
 			}
 		}},
 	} {

@@ -140,6 +140,10 @@ func dump(t testing.TB, space *fold.Space) string {
 				return true
 			})
 		}
+		line("history", []uint64{s.Tree.History.Count, s.Tree.History.Dropped})
+		for _, c := range s.Tree.History.Commits {
+			line("commit", c)
+		}
 		line("net", []uint64{s.Net.Started, s.Net.Evicted})
 		for _, r := range s.Net.Requests {
 			line("request", r)

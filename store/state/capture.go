@@ -9,6 +9,7 @@ import (
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/tree"
 )
 
 // Capture is a copy of what changed in a source since a head was written. It
@@ -21,6 +22,7 @@ type Capture struct {
 	tree    map[int][]placed
 	net     map[int][]network.Request
 	console map[int][]console.Entry
+	history map[int][]tree.HistoryCommit
 	forced  []int
 }
 
@@ -31,7 +33,7 @@ func (t *Tracker) Capture(base *Head, stream Stream) *Capture {
 	if t.nodes != t.src.Tree.Len() || shardsFor(t.nodes, len(t.tree)) != len(t.tree) {
 		t.spread()
 	}
-	c := &Capture{t: t, tree: make(map[int][]placed), net: make(map[int][]network.Request), console: make(map[int][]console.Entry)}
+	c := &Capture{t: t, tree: make(map[int][]placed), net: make(map[int][]network.Request), console: make(map[int][]console.Entry), history: make(map[int][]tree.HistoryCommit)}
 	c.Head = headOf(t.src, stream)
 	if base == nil {
 		base = &Head{}
@@ -39,6 +41,7 @@ func (t *Tracker) Capture(base *Head, stream Stream) *Capture {
 	c.captureTree(base)
 	c.captureRequests(base)
 	c.captureConsole(base)
+	c.captureHistory(base)
 	return c
 }
 
@@ -54,6 +57,7 @@ func headOf(s *fold.Source, stream Stream) Head {
 		},
 		Requests: Ring{Count: s.Net.Started, Evicted: s.Net.Evicted},
 		Console:  Ring{Count: s.Console.Count, Evicted: s.Console.Evicted},
+		History:  Ring{Count: s.Tree.History.Count, Evicted: s.Tree.History.Dropped},
 	}
 	if s.Tree.Root != nil {
 		h.Tree.Root = s.Tree.Root.ID
@@ -127,6 +131,26 @@ func (c *Capture) captureConsole(base *Head) {
 	}
 }
 
+func (c *Capture) captureHistory(base *Head) {
+	r, list := &c.t.history, c.t.src.Tree.History.Commits
+	all := len(base.History.Parts) != len(r.marks)
+	c.Head.History.Parts = make([]int, len(r.marks))
+	if !all {
+		copy(c.Head.History.Parts, base.History.Parts)
+	}
+	for i, m := range r.marks {
+		if all || m > base.Covered {
+			c.history[i] = nil
+		}
+	}
+	// Commits never change, so that a copy of the list is a copy of everything.
+	for _, h := range list {
+		if slot := r.slot(h.Seq); contains(c.history, slot) {
+			c.history[slot] = append(c.history[slot], h)
+		}
+	}
+}
+
 func (r *ring) slot(number uint64) int { return int((number - 1) / r.size % uint64(len(r.marks))) }
 
 func contains[V any](m map[int]V, k int) bool {
@@ -161,6 +185,9 @@ func (c *Capture) Encode(saved []string) (Write, error) {
 		return w, err
 	}
 	if err := encodeShards(&w, "c", c.console, c.Head.Console.Parts); err != nil {
+		return w, err
+	}
+	if err := encodeShards(&w, "h", c.history, c.Head.History.Parts); err != nil {
 		return w, err
 	}
 	names := make(map[string]bool)

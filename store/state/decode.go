@@ -30,7 +30,7 @@ func Decode(id subjects.SourceID, parts map[string][]byte, l subjects.Limits) (*
 		}
 		s.Planes[name] = &p
 	}
-	for _, f := range []func(*fold.Source, *Head, map[string][]byte) error{decodeTree, decodeRequests, decodeConsole} {
+	for _, f := range []func(*fold.Source, *Head, map[string][]byte) error{decodeTree, decodeRequests, decodeConsole, decodeHistory} {
 		if err := f(s, &h, parts); err != nil {
 			return nil, h, fmt.Errorf("source %s: %w", id, err)
 		}
@@ -145,6 +145,20 @@ func decodeConsole(s *fold.Source, h *Head, parts map[string][]byte) error {
 			if e.Order == *next && *next <= end {
 				*next++
 				s.Console.Entries = append(s.Console.Entries, e)
+			}
+			return nil
+		})
+	})
+}
+
+func decodeHistory(s *fold.Source, h *Head, parts map[string][]byte) error {
+	r := &h.History
+	s.Tree.History.Count, s.Tree.History.Dropped = r.Count, r.Evicted
+	return r.walk("commits", commitsPerShard, func(slot int, next *uint64, end uint64) error {
+		return unpack(parts, "h", slot, r.Parts[slot], func(c *tree.HistoryCommit) error {
+			if c.Seq == *next && *next <= end {
+				*next++
+				s.Tree.History.Restore(*c)
 			}
 			return nil
 		})

@@ -8,10 +8,11 @@
 //
 // The keys of a source are "<source>.<part>":
 //
-//	head          JSON: everything but nodes, requests and console entries, and the index of the shards
+//	head          JSON: everything but nodes, requests, console entries and commits, and the index of the shards
 //	t.<shard>     nodes of the tree, spread by a hash of their BackendNodeIDs
 //	n.<slot>      64 requests each, in a ring of slots
 //	c.<slot>      100 console entries each, in a ring of slots
+//	h.<slot>      20 commits of the tree's history each, in a ring of slots
 //
 // A shard is zstd of NDJSON. What is larger than a message continues in
 // "t.<shard>.1", "t.<shard>.2" and so on. Which shard holds what follows from

@@ -66,6 +66,7 @@ type Head struct {
 	Tree       Tree                          `json:"tree"`
 	Requests   Ring                          `json:"requests"`
 	Console    Ring                          `json:"console"`
+	History    Ring                          `json:"history"`
 	FaultCount uint64                        `json:"faultCount,omitempty"`
 	Faults     []fold.Fault                  `json:"faults,omitempty"`
 }
@@ -101,6 +102,7 @@ type Ring struct {
 const (
 	requestsPerShard = 64
 	entriesPerShard  = 100
+	commitsPerShard  = 20
 )
 
 // The most that a head may claim, so that a damaged one cannot make its reader allocate without end.
@@ -126,12 +128,12 @@ func ParseHead(data []byte) (Head, error) {
 	if n > maxTreeShards || n&(n-1) != 0 || h.Tree.Nodes < 0 {
 		return Head{}, fmt.Errorf("%w: head names %d tree shards", ErrDamaged, n)
 	}
-	for _, r := range []Ring{h.Requests, h.Console} {
+	for _, r := range []Ring{h.Requests, h.Console, h.History} {
 		if r.Evicted > r.Count || len(r.Parts) > maxSlots {
 			return Head{}, fmt.Errorf("%w: head has a ring of %d slots, %d of %d entries evicted", ErrDamaged, len(r.Parts), r.Evicted, r.Count)
 		}
 	}
-	for _, l := range [][]int{h.Tree.Parts, h.Requests.Parts, h.Console.Parts} {
+	for _, l := range [][]int{h.Tree.Parts, h.Requests.Parts, h.Console.Parts, h.History.Parts} {
 		for _, p := range l {
 			if p < 0 || p > maxParts {
 				return Head{}, fmt.Errorf("%w: head names a shard of %d parts", ErrDamaged, p)
@@ -147,7 +149,7 @@ func (h *Head) Names() []string {
 	for _, l := range []struct {
 		kind  string
 		parts []int
-	}{{"t", h.Tree.Parts}, {"n", h.Requests.Parts}, {"c", h.Console.Parts}} {
+	}{{"t", h.Tree.Parts}, {"n", h.Requests.Parts}, {"c", h.Console.Parts}, {"h", h.History.Parts}} {
 		for i, n := range l.parts {
 			for p := range n {
 				out = append(out, partName(l.kind, i, p))

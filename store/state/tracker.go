@@ -36,6 +36,9 @@ type Tracker struct {
 	nodes   int
 	net     ring
 	console ring
+	history ring
+	// commits is the number of the newest commit that was taken notice of.
+	commits uint64
 }
 
 // ring holds the marks of the shards of a list, by slot.
@@ -52,6 +55,8 @@ func NewTracker(src *fold.Source, l subjects.Limits) *Tracker {
 		src:     src,
 		net:     newRing(requestsPerShard, max(l.Requests, len(src.Net.Requests)), src.Covered),
 		console: newRing(entriesPerShard, max(l.ConsoleEntries, len(src.Console.Entries)), src.Covered),
+		history: newRing(commitsPerShard, max(l.Commits, len(src.Tree.History.Commits)), src.Covered),
+		commits: src.Tree.History.Count,
 	}
 	t.spread()
 	return t
@@ -109,6 +114,7 @@ func (t *Tracker) Changed(c fold.Change) {
 	switch c.Kind {
 	case fold.TreeChanged:
 		t.treeChanged(c.Tree)
+		t.committed()
 	case fold.RequestChanged:
 		t.requestChanged(c.Request)
 	case fold.ConsoleAdded:
@@ -136,6 +142,15 @@ func (t *Tracker) treeChanged(c tree.Change) {
 		return
 	}
 	t.touch(c.Parent)
+}
+
+// committed marks the shards of the commits that are new: one message can bring many.
+func (t *Tracker) committed() {
+	h := &t.src.Tree.History
+	// What came and left again is nowhere.
+	for t.commits = max(t.commits, h.Dropped); t.commits < h.Count; t.commits++ {
+		t.history.touch(t.commits+1, t.src.Covered)
+	}
 }
 
 func (t *Tracker) shard(e *tree.Entry) *treeShard { return &t.tree[shardOf(e.Backend, len(t.tree))] }

@@ -14,10 +14,26 @@ func (i *IDs) taker() taker { return func(NodeID) (BackendNodeID, error) { retur
 
 // Apply folds one tree record and returns what it changed, in an order that a
 // strict reader accepts; Change describes it. A record is applied as a whole or
-// not at all: an error wraps ErrPayload, ErrLimit or ErrRevision and leaves the
-// tree as it was; after ErrRevision only a snapshot helps. An unchanged or older
-// revision, and an unknown topic, change nothing.
-func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limits) ([]Change, error) {
+// not at all: an error wraps ErrPayload, ErrLimit or ErrRevision, names the node
+// and the field, and leaves the tree as it was; after ErrRevision only a snapshot
+// helps. An unchanged or older revision, and an unknown topic, change nothing.
+// at is the wall-clock time of the record in milliseconds since the Unix epoch,
+// which the history keeps.
+func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limits, at float64) ([]Change, error) {
+	changes, err := s.apply(topic, data, ids, limits)
+	if len(changes) == 0 {
+		return nil, err
+	}
+	c := HistoryCommit{T: at, Snapshot: topic != TopicOps}
+	if !c.Snapshot {
+		c.Flush = s.Commit
+	}
+	c.Changes, c.More = commitFrom(changes)
+	s.History.add(c, limits.Commits)
+	return changes, nil
+}
+
+func (s *State) apply(topic string, data json.RawMessage, ids *IDs, limits Limits) ([]Change, error) {
 	shared := borrowTexts()
 	defer shared.free()
 	switch topic {
@@ -30,7 +46,7 @@ func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limit
 			return nil, fmt.Errorf("%w: snapshot: root is missing", ErrPayload)
 		}
 		shared.node(snap.Root)
-		return s.applySnapshot(snap, ids.taker(), limits)
+		return s.applySnapshot(snap, data, ids.taker(), limits)
 	case TopicOps:
 		var ops Ops
 		if err := decode(topic, data, &ops); err != nil {
@@ -41,7 +57,7 @@ func (s *State) Apply(topic string, data json.RawMessage, ids *IDs, limits Limit
 				shared.node(n)
 			}
 		}
-		return s.applyOps(ops, ids, limits.of(s.Profile))
+		return s.applyOps(ops, data, ids, limits.of(s.Profile))
 	case TopicBegin:
 		return nil, s.begin(data)
 	case TopicNodes:
@@ -73,49 +89,32 @@ func checkHead(topic string, snap Snapshot) error {
 	return nil
 }
 
-func (s *State) applySnapshot(snap Snapshot, take taker, limits Limits) ([]Change, error) {
+// applySnapshot puts a snapshot in force. data is the record that carried it,
+// nil for one of many records, whose nodes were looked at when they came.
+func (s *State) applySnapshot(snap Snapshot, data json.RawMessage, take taker, limits Limits) ([]Change, error) {
 	if err := checkHead(TopicSnapshot, snap); err != nil {
 		return nil, err
 	}
 	if s.Revision != 0 && snap.Revision <= s.Revision {
 		return nil, nil
 	}
-	s.init()
-	nodes := make(map[NodeID]*Node)
-	if err := check(snap.Root, 1, limits.of(snap.Profile), nodes, nil); err != nil {
+	if data != nil && snap.Profile == ProfileCordis {
+		if err := exact(TopicSnapshot, data); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	c := checkerOf(snap.Profile, limits)
+	if err := c.root(snap.Root); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	changes, err := s.replace(snap.Root, nodes, take)
+	s.init()
+	changes, err := s.replace(snap.Root, c.taken, take)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	s.Profile, s.Revision, s.Registry, s.Truncated = snap.Profile, snap.Revision, snap.Registry, snap.Truncated
 	s.staged, s.Detached = nil, false
 	return changes, nil
-}
-
-// check refuses a subtree that has no valid shape. It collects the nodes of the
-// subtree in taken; exists holds those of the tree that it joins.
-func check(n *Node, depth int, limits Limits, taken map[NodeID]*Node, exists map[NodeID]*Entry) error {
-	switch {
-	case n.ID == 0:
-		return fmt.Errorf("%w: a node has no id", ErrPayload)
-	case taken[n.ID] != nil || exists[n.ID] != nil:
-		return fmt.Errorf("%w: node %d is there twice", ErrPayload, n.ID)
-	case n.Name == "":
-		return fmt.Errorf("%w: node %d has no name", ErrPayload, n.ID)
-	case limits.Depth > 0 && depth > limits.Depth:
-		return fmt.Errorf("%w: node %d is %d levels deep, the limit is %d", ErrLimit, n.ID, depth, limits.Depth)
-	case limits.Nodes > 0 && len(taken)+len(exists) >= limits.Nodes:
-		return fmt.Errorf("%w: more than %d nodes", ErrLimit, limits.Nodes)
-	}
-	taken[n.ID] = n
-	for i := range n.Children {
-		if err := check(&n.Children[i], depth+1, limits, taken, exists); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // build makes the entries of a subtree without linking it to the tree.

@@ -43,7 +43,7 @@ func TestSnapshotRefused(t *testing.T) {
 		"a nameless attr":    {`{"version":1,"revision":2,"root":{"id":1,"name":"x","attrs":[["","v"]]}}`, ErrPayload, "[name, value] pair"},
 		"a number attribute": {`{"version":1,"revision":2,"root":{"id":1,"name":"x","attrs":[["a",1]]}}`, ErrPayload, "attrs"},
 		"too many nodes":     {`{"version":1,"revision":2,"root":{"id":1,"name":"x","children":[{"id":2,"name":"x"},{"id":3,"name":"x"},{"id":4,"name":"x"},{"id":5,"name":"x"}]}}`, ErrLimit, "more than 4 nodes"},
-		"too many of cordis": {`{"version":1,"revision":2,"profile":"cordis","root":{"id":1,"name":"x","children":[{"id":2,"name":"x"},{"id":3,"name":"x"},{"id":4,"name":"x"}]}}`, ErrLimit, "more than 3 nodes"},
+		"too many of cordis": {`{"version":1,"revision":2,"profile":"cordis","root":{"id":1,"kind":"context","name":"Context","object":"a","children":[{"id":2,"kind":"context","name":"Context","object":"b"},{"id":3,"kind":"context","name":"Context","object":"c"},{"id":4,"kind":"context","name":"Context","object":"d"}]}}`, ErrLimit, "more than 3 nodes"},
 		"too deep":           {`{"version":1,"revision":2,"root":{"id":1,"name":"x","children":[{"id":2,"name":"x","children":[{"id":3,"name":"x","children":[{"id":4,"name":"x"}]}]}]}}`, ErrLimit, "node 4 is 4 levels deep, the limit is 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestSnapshotRefused(t *testing.T) {
 			k.snapshot(n(1, n(2)))
 			k.limits = Limits{Nodes: 4, CordisNodes: 3, Depth: 3}
 			was := content(&k.state)
-			changes, err := k.state.Apply(TopicSnapshot, json.RawMessage(c.data), IDsOf(9), k.limits)
+			changes, err := k.state.Apply(TopicSnapshot, json.RawMessage(c.data), IDsOf(9), k.limits, 0)
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || changes != nil {
 				t.Errorf("got %v, want %v that says %q", err, c.want, c.says)
 			}
@@ -67,13 +67,13 @@ func TestSnapshotTolerates(t *testing.T) {
 	var s State
 	data := `{"version":1,"revision":1,"profile":"hologram","future":{},"registry":"r","truncated":true,
 		"root":{"id":1,"name":"x","kind":"odd","future":[1],"attrs":[["a","1"],["a","2"]],"children":null,"values":{"v":{"__natscope":"undefined"}}}}`
-	if _, err := s.Apply(TopicSnapshot, json.RawMessage(data), IDsOf(1), Limits{}); err != nil {
+	if _, err := s.Apply(TopicSnapshot, json.RawMessage(data), IDsOf(1), Limits{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if s.Profile != "hologram" || s.Registry != "r" || !s.Truncated || s.Root.Kind != "odd" || len(s.Root.Attrs) != 2 {
 		t.Errorf("the state is %+v", s)
 	}
-	if changes, err := s.Apply("hologram", json.RawMessage(`{`), IDsOf(2), Limits{}); err != nil || changes != nil {
+	if changes, err := s.Apply("hologram", json.RawMessage(`{`), IDsOf(2), Limits{}, 0); err != nil || changes != nil {
 		t.Errorf("an unknown topic gives %v and the changes %s", err, describe(changes))
 	}
 }
@@ -87,7 +87,7 @@ func TestIDsRunOut(t *testing.T) {
 	k := newClient(t)
 	k.snapshot(n(1, n(2)))
 	was := content(&k.state)
-	if _, err := k.state.Apply(TopicSnapshot, root, IDsOf(2), Limits{}); !errors.Is(err, ErrLimit) {
+	if _, err := k.state.Apply(TopicSnapshot, root, IDsOf(2), Limits{}, 0); !errors.Is(err, ErrLimit) {
 		t.Errorf("the error is %v", err)
 	}
 	if content(&k.state) != was {
@@ -118,7 +118,7 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			was := content(&k.state)
-			changes, err := k.state.Apply(lines[i], json.RawMessage(lines[i+1]), IDsOf(uint64(i+1)), limits)
+			changes, err := k.state.Apply(lines[i], json.RawMessage(lines[i+1]), IDsOf(uint64(i+1)), limits, float64(i))
 			if err != nil && (changes != nil || content(&k.state) != was) {
 				t.Fatalf("%v, yet the tree changed", err)
 			}

@@ -7,6 +7,8 @@ import "slices"
 // keep their BackendNodeID. Nothing changes when it fails.
 func (s *State) replace(root *Node, nodes map[NodeID]*Node, take taker) ([]Change, error) {
 	d := differ{s: s, nodes: nodes, take: take}
+	// The names of a Cordis tree are gathered anew when they are needed.
+	s.names = nil
 	if s.Root == nil || s.Detached || !s.keeps(root) || s.byID[root.ID] != s.Root {
 		return d.all(root)
 	}

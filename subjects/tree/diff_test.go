@@ -213,9 +213,7 @@ func TestDiffOfWideTrees(t *testing.T) {
 				apply := func(root Node) {
 					nodes := make(map[NodeID]*Node)
 					s.init()
-					if err := check(&root, 1, Limits{}, nodes, nil); err != nil {
-						t.Fatal(err)
-					}
+					collect(&root, nodes)
 					var err error
 					if changes, err = s.replace(&root, nodes, IDsOf(1).taker()); err != nil {
 						t.Fatal(err)

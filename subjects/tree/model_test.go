@@ -289,7 +289,7 @@ func (c *client) try(topic string, payload any) ([]Change, error) {
 	}
 	c.seq++
 	start := time.Now()
-	changes, err := c.state.Apply(topic, data, IDsOf(c.seq), c.limits)
+	changes, err := c.state.Apply(topic, data, IDsOf(c.seq), c.limits, float64(c.seq))
 	c.spent += time.Since(start)
 	if err == nil && (topic == TopicBegin || topic == TopicNodes) {
 		if len(changes) > 0 {

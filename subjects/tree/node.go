@@ -191,8 +191,11 @@ type Limits struct {
 	Nodes int
 	// CordisNodes is the most nodes of a tree of the cordis profile, where it is less than Nodes.
 	CordisNodes int
-	// Depth is the most levels of a tree; the root is level 1.
+	// Depth is the most levels of a tree; the root is level 1. In a tree of the
+	// cordis profile a Fiber and the Context that it owns share a level.
 	Depth int
+	// Commits is how many commits the history keeps.
+	Commits int
 }
 
 // maxDepth bounds every tree, since some functions call themselves for each level.

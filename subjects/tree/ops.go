@@ -1,9 +1,12 @@
 package tree
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
-// applyOps applies ops as a whole or not at all.
-func (s *State) applyOps(ops Ops, ids *IDs, limits Limits) ([]Change, error) {
+// applyOps applies ops as a whole or not at all. data is the record that carried them.
+func (s *State) applyOps(ops Ops, data json.RawMessage, ids *IDs, limits Limits) ([]Change, error) {
 	switch {
 	case ops.Revision <= s.Revision && s.Root != nil:
 		return nil, nil
@@ -12,7 +15,12 @@ func (s *State) applyOps(ops Ops, ids *IDs, limits Limits) ([]Change, error) {
 	case ops.Revision != s.Revision+1:
 		return nil, fmt.Errorf("%w: ops of revision %d on a tree of revision %d", ErrRevision, ops.Revision, s.Revision)
 	}
-	t := transaction{s: s, ids: ids, limits: limits}
+	t := transaction{s: s, ids: ids, limits: limits, names: s.cordisNames()}
+	if t.names != nil {
+		if err := exact(TopicOps, data); err != nil {
+			return nil, fmt.Errorf("%w: revision %d: %w", ErrRevision, ops.Revision, err)
+		}
+	}
 	for i, op := range ops.Ops {
 		if err := t.apply(op); err != nil {
 			t.rollback()
@@ -47,6 +55,8 @@ type transaction struct {
 	s      *State
 	ids    *IDs
 	limits Limits
+	// names are those of a Cordis tree, else nil.
+	names *cordisNames
 
 	steps   []step
 	changes []Change
@@ -72,6 +82,15 @@ func (t *transaction) apply(op Op) error {
 	return fmt.Errorf("%w: unknown op %.40q", ErrPayload, op.Op)
 }
 
+// checker returns a checker for nodes that join the tree.
+func (t *transaction) checker() *checker {
+	c := &checker{profile: t.s.Profile, limits: t.limits, taken: make(map[NodeID]*Node), exists: t.s.byID}
+	if t.names != nil {
+		c.cordis = newCordisRules(t.names)
+	}
+	return c
+}
+
 func (t *transaction) add(op Op) error {
 	if op.Node == nil {
 		return fmt.Errorf("%w: add without a node", ErrPayload)
@@ -80,7 +99,10 @@ func (t *transaction) add(op Op) error {
 	if err != nil {
 		return err
 	}
-	if err := check(op.Node, parent.Depth()+1, t.limits, make(map[NodeID]*Node), t.s.byID); err != nil {
+	if err := t.s.checkParent(op.Op, parent); err != nil {
+		return err
+	}
+	if err := t.checker().node(op.Node, t.s.level(parent)); err != nil {
 		return err
 	}
 	e, err := build(op.Node, t.ids.taker())
@@ -110,10 +132,15 @@ func (t *transaction) update(op Op) error {
 	if op.Node.Name != e.Name || op.Node.Kind != e.Kind {
 		return fmt.Errorf("%w: update of node %d changes its name or kind; remove and add it", ErrPayload, e.ID)
 	}
+	if err := t.checker().content(op.Node, e); err != nil {
+		return err
+	}
 	c := update(e, op.Node)
 	if c.Kind == 0 {
 		return nil
 	}
+	t.names.drop(&c.Old)
+	t.names.add(&e.Node)
 	t.steps = append(t.steps, step{kind: Updated, entry: e, old: c.Old})
 	if t.added[e] {
 		return nil
@@ -131,6 +158,9 @@ func (t *transaction) remove(op Op) error {
 	}
 	if e.Parent == nil {
 		return fmt.Errorf("%w: remove of the root; send a snapshot", ErrPayload)
+	}
+	if err := t.s.checkParent(op.Op, e.Parent); err != nil {
+		return err
 	}
 	t.tangled = t.tangled || t.late || t.hasUpdated(e)
 	parent := e.Parent
@@ -163,7 +193,12 @@ func (t *transaction) move(op Op) error {
 			return fmt.Errorf("%w: move of node %d under itself", ErrPayload, e.ID)
 		}
 	}
-	if t.limits.Depth > 0 && parent.Depth()+height(e) > t.limits.Depth {
+	for _, p := range []*Entry{e.Parent, parent} {
+		if err := t.s.checkParent(op.Op, p); err != nil {
+			return err
+		}
+	}
+	if t.limits.Depth > 0 && t.s.level(parent)+t.s.height(e) > t.limits.Depth {
 		return fmt.Errorf("%w: node %d would be more than %d levels deep", ErrLimit, e.ID, t.limits.Depth)
 	}
 	t.tangled = t.tangled || t.added[e] || t.added[parent] || t.moved[e]
@@ -199,6 +234,8 @@ func (t *transaction) rollback() {
 			unlink(x.entry)
 			t.s.forget(x.entry)
 		case Updated:
+			t.names.drop(&x.entry.Node)
+			t.names.add(&x.old)
 			x.entry.Node = x.old
 		case Removed:
 			linkAt(x.parent, x.at, x.entry)
@@ -222,9 +259,7 @@ func (t *transaction) untangle() ([]Change, error) {
 	root := export(t.s.Root)
 	t.rollback()
 	nodes := make(map[NodeID]*Node)
-	if err := check(root, 1, Limits{}, nodes, nil); err != nil {
-		return nil, err
-	}
+	collect(root, nodes)
 	return t.s.replace(root, nodes, func(id NodeID) (BackendNodeID, error) { return backends[id], nil })
 }
 
@@ -240,12 +275,12 @@ func export(e *Entry) *Node {
 	return &n
 }
 
-func height(e *Entry) int {
-	h := 0
-	for _, c := range e.Children {
-		h = max(h, height(c))
+// collect lists a subtree by ids.
+func collect(n *Node, nodes map[NodeID]*Node) {
+	nodes[n.ID] = n
+	for i := range n.Children {
+		collect(&n.Children[i], nodes)
 	}
-	return h + 1
 }
 
 func mark(set *map[*Entry]bool, e *Entry) {

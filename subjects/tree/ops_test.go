@@ -143,7 +143,7 @@ func TestOpsOfRevisions(t *testing.T) {
 	}
 	var empty State
 	data, _ := json.Marshal(ops)
-	if _, err := empty.Apply(TopicOps, data, IDsOf(1), Limits{}); !errors.Is(err, ErrRevision) {
+	if _, err := empty.Apply(TopicOps, data, IDsOf(1), Limits{}, 0); !errors.Is(err, ErrRevision) {
 		t.Errorf("ops without a snapshot give the error %v", err)
 	}
 	k.state.Reset(true)
@@ -265,12 +265,12 @@ func TestOpsOnWideTrees(t *testing.T) {
 			}
 			d := fastest(func() time.Duration {
 				var s State
-				if _, err := s.Apply(TopicSnapshot, root, IDsOf(1), Limits{}); err != nil {
+				if _, err := s.Apply(TopicSnapshot, root, IDsOf(1), Limits{}, 0); err != nil {
 					t.Fatal(err)
 				}
 				start := time.Now()
 				for i, data := range records {
-					changes, err := s.Apply(TopicOps, data, IDsOf(uint64(i+2)), Limits{})
+					changes, err := s.Apply(TopicOps, data, IDsOf(uint64(i+2)), Limits{}, 0)
 					if err != nil || len(changes) != 1 {
 						t.Fatalf("record %d: %v, %d changes", i, err, len(changes))
 					}
@@ -283,43 +283,6 @@ func TestOpsOnWideTrees(t *testing.T) {
 			})
 			if d > time.Second {
 				t.Errorf("took %s", d)
-			}
-		})
-	}
-}
-
-// BenchmarkTreeOneChange changes one node of trees of different sizes; the time must not depend on the size.
-func BenchmarkTreeOneChange(b *testing.B) {
-	for _, size := range []int{100, 1000, 10000, 100000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			root := n(1)
-			next := NodeID(2)
-			for len(root.Children) < size/10 {
-				branch := n(next)
-				next++
-				for range 9 {
-					branch.Children = append(branch.Children, n(next))
-					next++
-				}
-				root.Children = append(root.Children, branch)
-			}
-			var s State
-			nodes := make(map[NodeID]*Node)
-			s.init()
-			if err := check(&root, 1, Limits{}, nodes, nil); err != nil {
-				b.Fatal(err)
-			}
-			id := BackendNodeID(0)
-			if _, err := s.replace(&root, nodes, func(NodeID) (BackendNodeID, error) { id++; return id, nil }); err != nil {
-				b.Fatal(err)
-			}
-			s.Revision = 1
-			b.ReportAllocs()
-			for b.Loop() {
-				ops := Ops{Revision: s.Revision + 1, Ops: []Op{change(withText(NodeID(2+s.Revision%10), fmt.Sprint(s.Revision)))}}
-				if _, err := s.applyOps(ops, IDsOf(s.Revision), Limits{Nodes: 200000, Depth: 256}); err != nil {
-					b.Fatal(err)
-				}
 			}
 		})
 	}

@@ -18,7 +18,7 @@ func fold(t *testing.T, s *State, seq uint64, topic string, payload any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Apply(topic, data, IDsOf(seq), Limits{}); err != nil {
+	if _, err := s.Apply(topic, data, IDsOf(seq), Limits{}, 0); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -28,6 +28,7 @@ func TestEqualTextsShareMemory(t *testing.T) {
 		return Node{
 			ID: id, Kind: strings.Clone("worker"), Name: strings.Clone("Mailer"), Loc: strings.Clone("mail.go:12"),
 			Attrs: []Attr{{strings.Clone("state"), strings.Clone("busy")}, {strings.Clone("key"), key}}, Writable: []string{strings.Clone("limit")},
+			Values: map[string]json.RawMessage{"limit": json.RawMessage("1")},
 		}
 	}
 	check := func(t *testing.T, a, b *Entry) {

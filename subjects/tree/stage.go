@@ -46,6 +46,11 @@ func (s *State) stage(data json.RawMessage, ids *IDs, limits Limits, shared *tex
 	if limits = limits.of(st.head.Profile); limits.Nodes > 0 && len(st.nodes)+len(part.Nodes) > limits.Nodes {
 		return fmt.Errorf("nodes: %w: more than %d nodes", ErrLimit, limits.Nodes)
 	}
+	if st.head.Profile == ProfileCordis {
+		if err := exact(TopicNodes, data); err != nil {
+			return fmt.Errorf("nodes: %w", err)
+		}
+	}
 	for i := range part.Nodes {
 		id, err := ids.Take()
 		if err != nil {
@@ -78,7 +83,7 @@ func (s *State) commit(data json.RawMessage, limits Limits) ([]Change, error) {
 		return nil, err
 	}
 	st.head.Root = root
-	return s.applySnapshot(st.head, func(n NodeID) (BackendNodeID, error) { return st.ids[n], nil }, limits)
+	return s.applySnapshot(st.head, nil, func(n NodeID) (BackendNodeID, error) { return st.ids[n], nil }, limits)
 }
 
 // assemble nests a flat list of nodes. Children keep the list's order.

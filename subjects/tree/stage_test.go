@@ -187,7 +187,7 @@ func TestDeepTrees(t *testing.T) {
 	var s State
 	for _, topic := range []string{TopicSnapshot, TopicOps} {
 		data := fmt.Sprintf(`{"version":1,"revision":1,"root":%s,"ops":[{"op":"add","node":%s}]}`, deep, deep)
-		if _, err := s.Apply(topic, []byte(data), IDsOf(1), Limits{}); !errors.Is(err, ErrPayload) {
+		if _, err := s.Apply(topic, []byte(data), IDsOf(1), Limits{}, 0); !errors.Is(err, ErrPayload) {
 			t.Errorf("%s of 50 000 levels gives the error %v", topic, err)
 		}
 	}

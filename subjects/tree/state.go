@@ -82,10 +82,14 @@ type State struct {
 	Root *Entry
 	// Detached says that the tree is that of a former realm: its node ids and objects mean nothing any more.
 	Detached bool
+	// History holds the newest commits. It outlives generations and trees.
+	History History
 
 	byID      map[NodeID]*Entry
 	byBackend map[BackendNodeID]*Entry
 	staged    *staged
+	// names holds the objects and uids of a Cordis tree, nil until ops need them.
+	names *cordisNames
 }
 
 // Len returns the number of nodes.
@@ -129,6 +133,7 @@ func (s *State) Restore(parent NodeID, n Node, backend BackendNodeID) (*Entry, e
 		p.Children = append(p.Children, e)
 	}
 	s.byID[e.ID], s.byBackend[backend] = e, e
+	s.names = nil
 	return e, nil
 }
 
@@ -167,6 +172,7 @@ func unlink(e *Entry) int {
 func (s *State) index(e *Entry) {
 	e.Walk(func(x *Entry) bool {
 		s.byID[x.ID], s.byBackend[x.Backend] = x, x
+		s.names.add(&x.Node)
 		return true
 	})
 }
@@ -176,6 +182,7 @@ func (s *State) forget(e *Entry) {
 	e.Walk(func(x *Entry) bool {
 		delete(s.byID, x.ID)
 		delete(s.byBackend, x.Backend)
+		s.names.drop(&x.Node)
 		return true
 	})
 }

@@ -25,7 +25,7 @@ func TestRestore(t *testing.T) {
 	if err := checkState(&s, Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	s.Revision, s.Profile = k.state.Revision, k.state.Profile
+	s.Revision, s.Profile, s.History = k.state.Revision, k.state.Profile, k.state.History
 	if !reflect.DeepEqual(s, k.state) {
 		t.Errorf("the restored tree %s is not %s", content(&s), content(&k.state))
 	}

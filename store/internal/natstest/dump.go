@@ -32,6 +32,10 @@ func Dump(t testing.TB, s *fold.Space) string {
 				return true
 			})
 		}
+		line(t, &b, "history", src.Tree.History.Count, src.Tree.History.Dropped)
+		for _, c := range src.Tree.History.Commits {
+			line(t, &b, "commit", c)
+		}
 		line(t, &b, "requests", src.Net.Started, src.Net.Evicted)
 		for _, q := range src.Net.Requests {
 			if src.Net.Get(q.Generation, q.ID()) != q {
