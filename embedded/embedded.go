@@ -207,11 +207,7 @@ func (i *Instance) connect(ctx context.Context, o Options) error {
 
 // embed starts a nats-server in this process.
 func (i *Instance) embed(ctx context.Context, o Options, opts []nats.Option) error {
-	addr, err := freePort(ctx, "NATS", o.NATSAddr, o.Logger)
-	if err != nil {
-		return err
-	}
-	srv, err := startNATS(o.Data, addr, o.Logger)
+	srv, err := startNATS(ctx, o.Data, o.NATSAddr, o.Logger)
 	if err != nil {
 		return err
 	}

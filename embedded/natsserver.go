@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,17 +33,23 @@ type natsServer struct {
 	scrap  string // a temporary directory to delete at the end
 }
 
-// startNATS starts a nats-server on a loopback listener. An empty data
-// directory means memory: then the store directory is a temporary one that only
-// holds JetStream's metadata.
-func startNATS(data, addr string, log *slog.Logger) (*natsServer, error) {
-	host, port, err := splitListen(addr)
+// startNATS starts a nats-server on a loopback listener; an occupied port
+// advances. An empty data directory means memory: then the store directory is a
+// temporary one that only holds JetStream's metadata.
+func startNATS(ctx context.Context, data, addr string, log *slog.Logger) (*natsServer, error) {
+	s := &natsServer{}
+	// The directory comes first: nothing need be said of ports if it cannot be used.
+	dir, err := s.claim(data)
 	if err != nil {
 		return nil, err
 	}
-	s := &natsServer{}
-	dir, err := s.claim(data)
+	if addr, err = freePort(ctx, "NATS", addr, log); err != nil {
+		s.release()
+		return nil, err
+	}
+	host, port, err := splitListen(addr)
 	if err != nil {
+		s.release()
 		return nil, err
 	}
 	opts := &server.Options{

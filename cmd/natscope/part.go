@@ -88,7 +88,7 @@ func (f *partFlags) check() error {
 	if !subjects.IsToken(f.space) {
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
-	return errors.Join(f.connectFlags.check(), f.storage.check(), f.keep.check())
+	return errors.Join(checkOrigins(f.origins), f.connectFlags.check(), f.storage.check(), f.keep.check())
 }
 
 // run connects, starts the part, and stops when ctx ends.

@@ -74,6 +74,8 @@ func (f *upFlags) check() error {
 		return errors.New("--memory and --data exclude each other")
 	case f.nats != "" && (f.data != "" || f.memory):
 		return errors.New("--nats uses a server elsewhere, which decides about --data and --memory")
+	case checkOrigins(f.origins) != nil:
+		return checkOrigins(f.origins)
 	case !subjects.IsToken(f.space):
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
