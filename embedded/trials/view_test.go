@@ -145,24 +145,22 @@ func series(t testing.TB, what string, got []uint64, step, last, dropped uint64)
 	if uint64(len(got))+dropped == want {
 		return
 	}
-	missing, example := missingOf(got, step, last)
+	missing := missingOf(got, step, last)
 	t.Errorf("%s: %d of %d numbers came, %d were counted as dropped at the source: %d acknowledged ones were lost, such as %v",
-		what, len(got), want, dropped, missing-int(dropped), example)
+		what, len(got), want, dropped, len(missing)-int(dropped), missing[:min(len(missing), 10)])
 }
 
-// missingOf counts what is missing in a rising series, and names the first.
-func missingOf(got []uint64, step, last uint64) (n int, first []uint64) {
+// missingOf lists what is missing in a rising series.
+func missingOf(got []uint64, step, last uint64) (missing []uint64) {
 	at := 0
 	for want := step; want <= last; want += step {
 		if at < len(got) && got[at] == want {
 			at++
 			continue
 		}
-		if n++; len(first) < 10 {
-			first = append(first, want)
-		}
+		missing = append(missing, want)
 	}
-	return n, first
+	return missing
 }
 
 // verify compares all that a finished load recorded with what a view holds and
