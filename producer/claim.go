@@ -243,9 +243,16 @@ func (l *loop) answer(now time.Time, o order, alive bool) {
 	}
 }
 
+// errClosing is the answer of a source that would open again only to close.
+const errClosing = "the source is closing"
+
 // displaced gives the id up and opens again under another one.
 func (l *loop) displaced(o order) {
 	id := l.p.ident.Load()
+	if l.p.isClosing() {
+		respond(o.msg, subjects.ControlAnswer{Error: errClosing})
+		return
+	}
 	if o.generation == id.generation {
 		next := l.otherID()
 		l.reopen(next)
@@ -258,7 +265,9 @@ func (l *loop) displaced(o order) {
 func (l *loop) comeBack(o order) {
 	id := l.p.ident.Load()
 	a := subjects.ControlAnswer{OK: true}
-	if o.generation == id.generation && id.generation <= o.after {
+	if l.p.isClosing() {
+		a = subjects.ControlAnswer{Error: errClosing}
+	} else if o.generation == id.generation && id.generation <= o.after {
 		if err := generations.beyond(o.after); err != nil {
 			a = subjects.ControlAnswer{Error: err.Error()}
 			l.p.trouble("cannot open again", err)

@@ -213,6 +213,47 @@ func TestTwoAnswers(t *testing.T) {
 	}
 }
 
+// TestClosingGivesWay: a source that is closing defends its id no more, and does
+// not open again only to close.
+func TestClosingGivesWay(t *testing.T) {
+	s := natstest.Start(t)
+	s.Streams(space, subjects.Storage{Memory: true})
+	// From some time on nothing is acknowledged, so that it goes on closing.
+	var deaf atomic.Bool
+	proxy := natstest.NewProxy(t, s, func(b []byte) []byte {
+		if deaf.Load() && strings.Contains(string(b), `"stream":`) {
+			return nil
+		}
+		return b
+	})
+	p := start(t, producer.Options{URL: proxy.URL(), ID: "svc"})
+	opened(t, p)
+	generation := p.Generation()
+	deaf.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	closed := make(chan error, 1)
+	go func() { closed <- p.Close(ctx) }()
+	nc := s.Connect()
+	natstest.Until(t, "it gives way", func() bool {
+		a, err := claimOf(t, nc, "svc", "another")
+		return err == nil && !a.Held
+	})
+	for subject, request := range map[string]string{
+		subjects.Command(space, "svc", generation): `{"method":"ping"}`,
+		subjects.Control(space, "svc", generation): `{"kind":"superseded"}`,
+	} {
+		m, err := nc.Request(subject, []byte(request), 5*time.Second)
+		if err != nil || !strings.Contains(string(m.Data), `"ok":false`) {
+			t.Errorf("%s: %v, %v", request, m, err)
+		}
+	}
+	if p.ID() != "svc" {
+		t.Errorf("it is %s", p.ID())
+	}
+	cancel()
+	<-closed
+}
+
 // TestAlive: a producer that stands for another program asks it before it defends the id.
 func TestAlive(t *testing.T) {
 	s := natstest.Start(t)

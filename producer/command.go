@@ -279,6 +279,9 @@ func (l *loop) onCommand(m *nats.Msg) {
 	switch {
 	case err != nil:
 		respond(m, realm.AnswerOf(nil, err))
+	case r.Method == realm.MethodPing && l.p.isClosing():
+		// Whoever wants the id may have it.
+		respond(m, realm.AnswerOf(nil, fmt.Errorf("%w: the source is closing", realm.ErrGone)))
 	case r.Method == realm.MethodPing && l.p.o.Alive != nil:
 		l.give(order{kind: orderPing, msg: m, unsure: true})
 	case r.Method == realm.MethodPing:

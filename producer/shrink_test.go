@@ -120,7 +120,7 @@ func TestShrinkCutsTrailingBranches(t *testing.T) {
 	}
 	var st tree.State
 	data, _ := json.Marshal(s)
-	if _, err := st.Apply(tree.TopicSnapshot, data, tree.IDsOf(1), tree.Limits{}); err != nil {
+	if _, err := st.Apply(tree.TopicSnapshot, data, tree.IDsOf(1), tree.Limits{}, 0); err != nil {
 		t.Error(err)
 	}
 }
