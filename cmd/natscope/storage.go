@@ -91,7 +91,7 @@ func (s *size) Set(text string) error {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || n < 1 || n*u.factor > 1<<60 {
+		if err != nil || !(n >= 1 && n*u.factor <= 1<<60) { // so that NaN is none
 			break
 		}
 		*s = size(n * u.factor)
