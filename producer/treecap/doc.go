@@ -37,6 +37,7 @@
 // leave in the order of their revisions. Tree.mu guards the nodes, is held for
 // short, and is the only one that the application's methods take. The first
 // comes before the second. A lock of the application is tried and not waited for,
-// none of the tree's is held then, and no function of the application runs under
-// any of them, save for the Error method of an error that is shown.
+// none of the tree's is held then. No function of the application runs under any
+// of them, save for the methods by which errors, enumerations and secrets inside
+// of a value say what they are (Error, String and LogValue).
 package treecap

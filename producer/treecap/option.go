@@ -2,6 +2,7 @@ package treecap
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -47,6 +48,24 @@ func Here() Option {
 	_, file, line, ok := runtime.Caller(1)
 	if !ok {
 		return func(*Node) {}
+	}
+	return Loc(file + ":" + strconv.Itoa(line))
+}
+
+// Func says that the part is defined where the function f is. Anything else than
+// a function with a place in the source says nothing.
+func Func(f any) Option {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return func(*Node) {}
+	}
+	fn := runtime.FuncForPC(v.Pointer())
+	if fn == nil {
+		return func(*Node) {}
+	}
+	file, line := fn.FileLine(fn.Entry())
+	if !strings.Contains(file, "/") {
+		return func(*Node) {} // made by the compiler
 	}
 	return Loc(file + ":" + strconv.Itoa(line))
 }
