@@ -101,7 +101,7 @@ func (r *Rig) apply(state *tree.State, m *jetstream.RawStreamMsg) {
 	l := subjects.DefaultLimits()
 	ids := tree.IDsOf(m.Sequence)
 	for _, rec := range f.Records {
-		if _, err := state.Apply(rec.Topic, rec.Data, ids, tree.Limits{Nodes: l.ComponentNodes, CordisNodes: l.CordisNodes, Depth: l.TreeDepth}); err != nil {
+		if _, err := state.Apply(rec.Topic, rec.Data, ids, tree.Limits{Nodes: l.ComponentNodes, CordisNodes: l.CordisNodes, Depth: l.TreeDepth}, rec.T); err != nil {
 			r.t.Errorf("record refused: %v", err)
 		}
 	}
