@@ -1,6 +1,7 @@
 package cdpgw
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
 )
@@ -140,13 +142,36 @@ func TestIndex(t *testing.T) {
 	m.presence("odd", false)
 	g, _ := serve(t, m)
 	code, page := fetch(t, g.Handler(), "GET", "/")
-	for _, want := range []string{"devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/orders", "Billing Service", "disconnected", "Tree 4"} {
+	for _, want := range []string{"devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/orders", "Billing Service", "disconnected", "4 tree nodes"} {
 		if code != 200 || !strings.Contains(page, want) {
 			t.Errorf("no %q in the page of links", want)
 		}
 	}
 	if strings.Contains(page, "<script>alert") {
 		t.Error("a source's name is not escaped")
+	}
+}
+
+// waitingState is a state that is not followed at present.
+type waitingState struct {
+	State
+	text string
+}
+
+func (w waitingState) Status() replica.Status { return replica.Status{Waiting: w.text} }
+
+// A page of sources that was not brought up to date says so: without NATS all of them look connected for ever.
+func TestIndexOfAnOldState(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a connection to NATS": "This gateway waits for a connection to NATS."} {
+		g, err := New(Options{State: waitingState{shop(t), text}, Space: "dev", Gateway: "g"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = g.Close(context.Background()) })
+		_, page := fetch(t, g.Handler(), "GET", "/")
+		if strings.Contains(page, "may be old") != (want != "") || !strings.Contains(page, want) {
+			t.Errorf("waiting %q: the page says nothing of it, or too much", text)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/store/replica"
 )
 
 //go:embed index.html
@@ -18,6 +19,8 @@ type indexPage struct {
 	Space   string
 	Version string
 	All     string
+	// Waiting is why the state is not followed now; empty while it is.
+	Waiting string
 	Sources []indexSource
 }
 
@@ -37,6 +40,9 @@ func (g *Gateway) serveIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	page := indexPage{Space: string(g.space), Version: g.version, All: g.frontendURL(r, target{space: g.space})}
+	if r, ok := g.state.(interface{ Status() replica.Status }); ok {
+		page.Waiting = r.Status().Waiting
+	}
 	g.state.View(func(s *fold.Space) {
 		for _, src := range s.Sources() {
 			d := src.Life.Descriptor
