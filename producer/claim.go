@@ -261,13 +261,18 @@ func (l *loop) displaced(o order) {
 	respond(o.msg, subjects.ControlAnswer{OK: true})
 }
 
-// comeBack opens again under the same id, behind a generation of another program.
+// comeBack opens again under the same id: behind a generation of another
+// program, or behind the source's own, whose opening record no reader has.
 func (l *loop) comeBack(o order) {
 	id := l.p.ident.Load()
 	a := subjects.ControlAnswer{OK: true}
-	if l.p.isClosing() {
+	switch {
+	case l.p.isClosing():
 		a = subjects.ControlAnswer{Error: errClosing}
-	} else if o.generation == id.generation && id.generation <= o.after {
+	case o.generation != id.generation || id.generation > o.after:
+	case id.generation == o.after:
+		l.lostStream()
+	default:
 		if err := generations.beyond(o.after); err != nil {
 			a = subjects.ControlAnswer{Error: err.Error()}
 			l.p.trouble("cannot open again", err)

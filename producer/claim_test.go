@@ -194,6 +194,25 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// TestReopenLostOpening: a source whose opening record no reader has opens again, and nobody was in its place.
+func TestReopenLostOpening(t *testing.T) {
+	s := natstest.Start(t)
+	s.Streams(space, subjects.Storage{Memory: true})
+	nc := s.Connect()
+	p := start(t, producer.Options{URL: s.URL(), ID: "svc"})
+	opened(t, p)
+	generation := p.Generation()
+	if a := ask(t, nc, p, fmt.Sprintf(`{"kind":"reopen","after":%q,"reason":"the stream has no record of this generation"}`, generation)); !a.OK {
+		t.Errorf("%+v", a)
+	}
+	natstest.Until(t, "it is open again", func() bool { return p.Generation() > generation && p.Stats().Opened })
+	flush(t, p)
+	src := folded(t, s).Source("svc")
+	if n := notices(src); src.Generation != p.Generation() || len(n) != 0 || p.Stats().Reopened != 1 {
+		t.Errorf("generation %s, notices %q, %+v", src.Generation, n, p.Stats())
+	}
+}
+
 // TestTwoAnswers: who gives an id up does not speak for another one who has it.
 func TestTwoAnswers(t *testing.T) {
 	s := natstest.Start(t)

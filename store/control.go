@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/follow"
 	"github.com/natscope/natscope/store/replica"
@@ -40,6 +41,7 @@ type ask struct {
 // control speaks to sources: it admits them, and asks for what was lost.
 type control struct {
 	o       Options
+	js      jetstream.JetStream
 	replica *replica.Replica
 	arbiter *arbiter
 	log     *slog.Logger
@@ -49,20 +51,17 @@ type control struct {
 	asks      map[subjects.SourceID]*ask
 	admits    map[subjects.SourceID]subjects.Generation
 	strangers map[subjects.SourceID]*stranger
+	// suspects are strangers that have to be looked up in the stream.
+	suspects map[subjects.SourceID]subjects.Generation
 }
 
-// stranger is a generation that beats but has no records.
-type stranger struct {
-	generation subjects.Generation
-	beats      int
-}
-
-func newControl(o Options, r *replica.Replica, a *arbiter, log *slog.Logger) *control {
+func newControl(o Options, js jetstream.JetStream, r *replica.Replica, a *arbiter, log *slog.Logger) *control {
 	return &control{
-		o: o, replica: r, arbiter: a, log: log,
+		o: o, js: js, replica: r, arbiter: a, log: log,
 		asks:      make(map[subjects.SourceID]*ask),
 		admits:    make(map[subjects.SourceID]subjects.Generation),
 		strangers: make(map[subjects.SourceID]*stranger),
+		suspects:  make(map[subjects.SourceID]subjects.Generation),
 	}
 }
 
@@ -128,22 +127,7 @@ func (c *control) beat(m *nats.Msg) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known {
-		delete(c.strangers, id)
-		return
-	}
-	x := c.strangers[id]
-	if x == nil || x.generation != b.Generation {
-		if x == nil && len(c.strangers) >= maxStrangers {
-			return
-		}
-		x = &stranger{generation: b.Generation}
-		c.strangers[id] = x
-	}
-	x.beats++
-	if x.beats == strangerBeats {
-		c.asks[id] = &ask{generation: b.Generation, reason: "the stream has no record of this generation", unopened: true}
-	}
+	c.strange(id, b.Generation, known)
 }
 
 func (c *control) run(ctx context.Context) {
@@ -174,6 +158,7 @@ type order struct {
 
 // round sends what is due.
 func (c *control) round(ctx context.Context) {
+	c.lookUp(ctx)
 	for _, o := range c.due() {
 		if ctx.Err() != nil {
 			return
@@ -206,7 +191,7 @@ func (c *control) due() (out []order) {
 			a.Repair, step = a.Step(now, a.settled(s.Source(id)))
 			switch {
 			case step == follow.RepairAsks:
-				out = append(out, order{id, a.generation, subjects.ControlMessage{Kind: subjects.ControlResnapshot, Reason: a.reason}})
+				out = append(out, order{id, a.generation, a.message()})
 			case step == follow.RepairDone, step == follow.RepairGivesUp && s.Source(id) == nil:
 				delete(c.asks, id)
 			}
@@ -214,6 +199,15 @@ func (c *control) due() (out []order) {
 		}
 	})
 	return out
+}
+
+// message is what a generation is asked.
+func (a *ask) message() subjects.ControlMessage {
+	if a.unopened {
+		// A tree alone would be that of a source without a name; a new generation says who it is.
+		return subjects.ControlMessage{Kind: subjects.ControlReopen, Reason: a.reason, After: a.generation}
+	}
+	return subjects.ControlMessage{Kind: subjects.ControlResnapshot, Reason: a.reason}
 }
 
 // settled reports whether what was lost has come, or cannot come any more.

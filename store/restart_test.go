@@ -17,6 +17,7 @@ import (
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/store/state"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/source"
 	"github.com/natscope/natscope/subjects/tree"
 )
 
@@ -246,10 +247,25 @@ func TestStranger(t *testing.T) {
 	src.Beat()
 	select {
 	case c := <-asked:
-		if c.Kind != subjects.ControlResnapshot {
+		if c.Kind != subjects.ControlReopen || c.After != src.Generation {
 			t.Errorf("got %+v", c)
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("the stranger was not asked")
+	}
+}
+
+// TestKnownStranger: a generation whose records this store has not read yet is left alone.
+func TestKnownStranger(t *testing.T) {
+	srv := natstest.Start(t)
+	js := srv.JetStream()
+	s := startStore(t, srv, patient, subjects.Storage{})
+	src := natstest.NewSource(t, js, "t", "a")
+	src.Begin()
+	src.Send(subjects.PlaneLife, source.TopicUpdate, source.Update{})
+	for g, want := range map[subjects.Generation]bool{src.Generation: true, "g999999999999": false} {
+		if got, err := s.control.recorded(t.Context(), "a", g); err != nil || got != want {
+			t.Errorf("generation %s: recorded %v, %v", g, got, err)
+		}
 	}
 }

@@ -76,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{replica: r, cancel: cancel}
 	log := o.Logger.With("space", string(o.Space))
 	s.arbiter = newArbiter(o, log)
-	s.control = newControl(o, r, s.arbiter, log)
+	s.control = newControl(o, js, r, s.arbiter, log)
 	s.keeper = newKeeper(o.Limits, s.control, s.arbiter)
 	s.writer = newWriter(o, js, bucket.New(js, o.Space), r, s.keeper, log)
 	s.unwatch = r.Watch(s.keeper.begin, s.keeper)

@@ -13,7 +13,8 @@ const (
 	// It opens again under another id.
 	ControlIDTaken = "id-taken"
 	// ControlReopen says that the id belongs to this program although a newer
-	// generation was there. It opens again under the same id, as a generation after After.
+	// generation was there, or, where After is its own generation, that no reader
+	// has its opening record. It opens again under the same id, as a generation after After.
 	ControlReopen = "reopen"
 )
 
