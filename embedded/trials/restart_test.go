@@ -122,3 +122,30 @@ func (v *view) verifyReplaced(t testing.TB, l *load, downs []uint64) {
 		return false
 	})
 }
+
+// TestQuietSourceOutlivesMemory: a server with memory storage restarts, and busy
+// sources fill the new stream beyond what a quiet source ever saw of the old one.
+// The quiet one is found by its heartbeats, and opens again with name and tree.
+func TestQuietSourceOutlivesMemory(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t)
+	startStore(t, srv.url(), subjects.Storage{Memory: true}, subjects.Limits{})
+	v := openView(t, "a reader", srv.url(), subjects.Limits{})
+	quiet := startLoad(t, srv.url(), "quiet", 0)
+	flushed(t, quiet.p)
+	busy := startLoad(t, srv.url(), "busy", 1000)
+	explained(t, patience, v.becomes(t, busy))
+	until(t, patience, "the quiet source is there", func() bool { return len(v.backends("quiet-1")) == 2 })
+	srv.down()
+	srv.up()
+	explained(t, 5*time.Second, v.becomes(t, busy))
+	took := explained(t, 15*time.Second, func() (ok bool, text string) {
+		text = "there is no quiet source"
+		v.source("quiet-1", func(s *fold.Source) {
+			ok = s.Connected && s.Life.Opened && s.Name() == "quiet" && s.Tree.Len() == 2
+			text = fmt.Sprintf("the quiet source is there with its name and its tree: %q, %d nodes, %+v, %+v", s.Name(), s.Tree.Len(), s.Life, s.Faults)
+		})
+		return ok, text
+	})
+	t.Logf("the quiet source is back after %v", took)
+}
