@@ -10,13 +10,17 @@ import (
 
 // The environment through which a test binary learns that it is a source of its own.
 const (
-	sourceURL  = "NATSCOPE_BENCH_URL"
-	sourceRate = "NATSCOPE_BENCH_RATE"
+	sourceWay = "NATSCOPE_BENCH_WAY"
+	sourceURL = "NATSCOPE_BENCH_URL"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(sourceRate) != "" {
-		os.Exit(beSource())
+	if way := os.Getenv(sourceWay); way != "" {
+		if err := beSource(way, os.Getenv(sourceURL)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	code := m.Run()
 	if code == 0 {

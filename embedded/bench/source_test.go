@@ -1,16 +1,18 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects"
@@ -18,58 +20,70 @@ import (
 	"github.com/natscope/natscope/subjects/value"
 )
 
-// beSource is a process that records at a rate until its standard input ends,
-// and prints the processor time that it took, in nanoseconds a second. Without a
-// URL it does the same work with no producer.
-func beSource() int {
-	perSecond, err := strconv.Atoi(os.Getenv(sourceRate))
+// The ways of a source process to record.
+const (
+	wayProducer = "producer"
+	wayAsync    = "async"
+	wayNone     = "none"
+)
+
+// beSource is a process that records 1000 console lines a second, in bursts of
+// ten, until its standard input ends, and prints the processor time that it
+// took, in nanoseconds a second.
+func beSource(way, url string) error {
+	record, end, err := recorder(way, url)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
-	record := func(console.Message) {}
-	if url := os.Getenv(sourceURL); url != "" {
-		p, err := producer.Start(producer.Options{Service: "bench", URL: url})
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 2
-		}
-		defer closeProducer(p)
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := p.Flush(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 2
-		}
-		record = func(m console.Message) { p.Record(subjects.PlaneConsole, console.TopicMessage, m) }
-	}
+	defer end()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for r := bufio.NewReader(os.Stdin); ; {
-			if _, err := r.ReadByte(); err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(io.Discard, os.Stdin) // However it ends, it ends the source.
 	}()
-	const beat = 10 * time.Millisecond
-	tick := time.NewTicker(beat)
+	const perSecond = 1000
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	text := value.Encode("the order was placed and waits for its payment")
+	m := console.Message{Type: "log", Args: []json.RawMessage{value.Encode("the order was placed and waits for its payment")}}
 	start, spent := time.Now(), processTime()
-	done := 0
-	for {
+	for done := 0; ; {
 		select {
 		case <-ended:
-			took := time.Since(start)
-			fmt.Println(int64(float64(processTime()-spent) / took.Seconds()))
-			return 0
+			fmt.Println(int64(float64(processTime()-spent) / time.Since(start).Seconds()))
+			return nil
 		case <-tick.C:
 		}
-		for due := int(time.Since(start).Seconds() * float64(perSecond)); done < due; done++ {
-			record(console.Message{Type: "log", Args: []json.RawMessage{text}})
+		for due := int(time.Since(start).Seconds() * perSecond); done < due; done++ {
+			record(m)
 		}
 	}
+}
+
+// recorder connects and returns what records one line, and what ends it.
+func recorder(way, url string) (record func(console.Message), end func(), err error) {
+	switch way {
+	case wayProducer:
+		p, err := producer.Start(producer.Options{Service: "bench", URL: url})
+		if err != nil {
+			return nil, nil, err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		record = func(m console.Message) { p.Record(subjects.PlaneConsole, console.TopicMessage, m) }
+		return record, func() { closeProducer(p) }, p.Flush(ctx)
+	case wayAsync:
+		nc, err := nats.Connect(url)
+		if err != nil {
+			return nil, nil, err
+		}
+		js, err := jetstream.New(nc)
+		record = func(m console.Message) {
+			data, _ := json.Marshal(m)
+			_, _ = js.PublishAsync("natscope."+string(subjects.DefaultSpace)+".rec.async.1.console", data) // Only its cost counts.
+		}
+		return record, nc.Close, err
+	}
+	return func(console.Message) {}, func() {}, nil
 }
 
 // processTime is the processor time of this process.
@@ -81,15 +95,15 @@ func processTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cost runs a source process for d and returns its share of one core, in percent.
-func cost(b *testing.B, url string, perSecond int, d time.Duration) float64 {
+// cost runs a source process for two seconds and returns its share of one core, in percent.
+func cost(b *testing.B, way, url string) float64 {
 	b.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), sourceURL+"="+url, sourceRate+"="+strconv.Itoa(perSecond))
+	cmd.Env = append(os.Environ(), sourceWay+"="+way, sourceURL+"="+url)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -102,8 +116,7 @@ func cost(b *testing.B, url string, perSecond int, d time.Duration) float64 {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	timer := time.NewTimer(d)
-	<-timer.C
+	<-time.NewTimer(2 * time.Second).C
 	in.Close()
 	var ns int64
 	if _, err := fmt.Fscan(out, &ns); err != nil {
@@ -116,18 +129,19 @@ func cost(b *testing.B, url string, perSecond int, d time.Duration) float64 {
 }
 
 // BenchmarkSource is the share of one core that a process of its own takes to
-// record 1000 console lines a second, in bursts of ten, while nobody looks;
-// beside the same process without a producer.
+// record 1000 console lines a second while nobody looks: with a producer, with
+// one record a message by the client library's asynchronous publishing, and with nothing.
 func BenchmarkSource(b *testing.B) {
 	addr := startServer(b)
 	streams(b, jetStream(b, addr), subjects.Storage{})
-	var with, without sample
+	var ours, async, none sample
 	for b.Loop() {
-		with.add(cost(b, addr, 1000, 2*time.Second))
-		without.add(cost(b, "", 1000, 2*time.Second))
+		ours.add(cost(b, wayProducer, addr))
+		async.add(cost(b, wayAsync, addr))
+		none.add(cost(b, wayNone, addr))
 	}
-	b.ReportMetric(with.median(), "%core")
-	b.ReportMetric(without.median(), "bare-%core")
-	b.ReportMetric(with.median()-without.median(), "added-%core")
+	b.ReportMetric(ours.median(), "%core")
+	b.ReportMetric(async.median(), "async-%core")
+	b.ReportMetric(none.median(), "bare-%core")
 	silent(b)
 }
