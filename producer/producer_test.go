@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,11 @@ import (
 
 const space = subjects.Space("test")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The examples connect to the usual server; they must not appear in a natscope that runs on this machine.
+	_ = os.Setenv("NATS_URL", "nats://127.0.0.1:1")
+	goleak.VerifyTestMain(m)
+}
 
 // start makes a producer that is closed with the test.
 func start(t testing.TB, o producer.Options) *producer.Producer {

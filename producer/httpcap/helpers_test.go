@@ -23,6 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// The examples connect to the usual server; they must not appear in a natscope that runs on this machine.
+	_ = os.Setenv("NATS_URL", "nats://127.0.0.1:1")
 	code := m.Run()
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	if code == 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -24,7 +25,11 @@ import (
 	"github.com/natscope/natscope/subjects/value"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The examples connect to the usual server; they must not appear in a natscope that runs on this machine.
+	_ = os.Setenv("NATS_URL", "nats://127.0.0.1:1")
+	goleak.VerifyTestMain(m)
+}
 
 // plain turns a value into what slogtest compares.
 func plain(v value.Value) any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,11 @@ import (
 
 const space = subjects.Space("test")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The examples connect to the usual server; they must not appear in a natscope that runs on this machine.
+	_ = os.Setenv("NATS_URL", "nats://127.0.0.1:1")
+	goleak.VerifyTestMain(m)
+}
 
 type rig struct {
 	t testing.TB
