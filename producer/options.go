@@ -32,7 +32,8 @@ const library = "natscope-go/1"
 type Options struct {
 	// Service and Instance name the source, with any text. They become its id.
 	// The defaults are the name of the binary and the name of the host. An id is
-	// unique in its space: two programs that run at once need different ones.
+	// unique in its space: of two programs that run at once with one id, the second
+	// one gets a number behind it, and both say so.
 	Service, Instance string
 	// Name is the name that people see; any text. The default is Service.
 	Name string
