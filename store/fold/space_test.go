@@ -85,9 +85,17 @@ func randomStream(t testing.TB, r *rand.Rand, count int) *stream {
 			put(life, rec("close", `{"reason":"enough"}`))
 		case 3, 4:
 			revision[id] += 1 + r.IntN(2)
+			if id == "c" {
+				put(trees, rec("snapshot", cordis(revision[id], randomContext(r))))
+				continue
+			}
 			put(trees, snapshot(revision[id], randomNode(r)))
 		case 5, 6:
 			revision[id]++
+			if id == "c" {
+				put(trees, rec("ops", fmt.Sprintf(`{"revision":%d,"commit":%d,"ops":[{"op":"add","parent":1,"node":%s}]}`, revision[id], revision[id], fiber(50+2*r.IntN(20)))))
+				continue
+			}
 			put(trees, rec("ops", fmt.Sprintf(`{"revision":%d,"commit":%d,"ops":[{"op":"add","parent":1,"node":{"id":%d,"name":"new"}}]}`, revision[id], revision[id], 50+r.IntN(20))))
 		case 7, 8:
 			put(net, rec("start", fmt.Sprintf(`{"id":"r%d","url":"/<&>"}`, r.IntN(8))), rec("response", fmt.Sprintf(`{"id":"r%d","status":200}`, r.IntN(8))))
@@ -112,9 +120,21 @@ func randomNode(r *rand.Rand) string {
 		if i > 0 {
 			children += ","
 		}
-		children += fmt.Sprintf(`{"id":%d,"name":"n","text":"%d","children":[{"id":%d,"name":"n"}]}`, 10+i, r.IntN(3), 20+i)
+		children += fmt.Sprintf(`{"id":%d,"name":"n","text":"%d","values":{"v":{"a": %d}},"children":[{"id":%d,"name":"n"}]}`, 10+i, r.IntN(3), r.IntN(2), 20+i)
 	}
 	return `{"id":1,"name":"App","children":[` + children + `]}`
+}
+
+// randomContext makes a Cordis tree, and now and then one that breaks the rules.
+func randomContext(r *rand.Rand) string {
+	var children []string
+	for i := range r.IntN(6) {
+		children = append(children, fiber(10+2*i, fiber(30+2*i)))
+	}
+	if r.IntN(5) == 0 {
+		children = append(children, fiber(30))
+	}
+	return context(1, children...)
 }
 
 // TestDeterminism shows that the same messages give the same state at every
@@ -160,7 +180,7 @@ func FuzzSpace(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, "natscope.dev.rec.a.g001.net", []byte("x"))
 	f.Add([]byte{9, 1, 0, 1, 200, 9}, "natscope.dev.rec.a.g009.life", []byte(`{"t":1,"topic":"open"}`))
 	f.Fuzz(func(t *testing.T, order []byte, subject string, rubbish []byte) {
-		one, two := fold.New("dev", subjects.Limits{Requests: 3, ConsoleEntries: 2, Faults: 2, ComponentNodes: 6, TreeDepth: 2}), fold.New("dev", subjects.Limits{Requests: 3, ConsoleEntries: 2, Faults: 2, ComponentNodes: 6, TreeDepth: 2})
+		one, two := fold.New("dev", subjects.Limits{Requests: 3, ConsoleEntries: 2, Faults: 2, Commits: 3, ComponentNodes: 6, TreeDepth: 2}), fold.New("dev", subjects.Limits{Requests: 3, ConsoleEntries: 2, Faults: 2, Commits: 3, ComponentNodes: 6, TreeDepth: 2})
 		for i, b := range order[:min(len(order), 60)] {
 			m := message{subject, subjects.Header{subjects.HeaderVersion: {"1"}, subjects.HeaderSeq: {itoa(i + 1)}, subjects.HeaderCount: {"1"}}, rubbish}
 			if b > 0 {

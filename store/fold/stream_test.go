@@ -192,7 +192,7 @@ func check(space *fold.Space) error {
 			}
 		}
 		l := space.Limits
-		if len(s.Faults) > l.Faults || len(s.Net.Requests) > l.Requests || len(s.Console.Entries) > l.ConsoleEntries || s.Tree.Len() > l.ComponentNodes {
+		if len(s.Faults) > l.Faults || len(s.Net.Requests) > l.Requests || len(s.Console.Entries) > l.ConsoleEntries || s.Tree.Len() > l.ComponentNodes || len(s.Tree.History.Commits) > l.Commits {
 			return fmt.Errorf("source %s is over its limits", s.ID)
 		}
 		if s.FaultCount < uint64(len(s.Faults)) || s.Generation == "" || s.LastT != s.LastT {

@@ -81,7 +81,7 @@ func same(t testing.TB, l subjects.Limits, parts map[string][]byte, want *fold.S
 // TestTakingTurns saves a source again and again, each time by one of two
 // stores that fold the same, and reads it back each time.
 func TestTakingTurns(t *testing.T) {
-	l := subjects.Limits{Requests: 200, ConsoleEntries: 150}
+	l := subjects.Limits{Requests: 200, ConsoleEntries: 150, Commits: 45}
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -225,9 +225,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add(whole[HeadPart], []byte(`{"b":40000,"c":[2],"n":{"id":1,"name":"app"}}`))
 	f.Add([]byte(`{"version":1,"covered":1,"element":1,"generation":"g","tree":{"root":1,"nodes":1,"parts":[1]}}`), []byte(`{"b":40000,"n":{"id":1,"name":"app"}}`))
 	f.Add([]byte(`{"version":1,"covered":1,"element":1,"generation":"g","requests":{"count":18446744073709551615,"evicted":18446744073709551613,"parts":[1]}}`), []byte(`{"order":18446744073709551614}`))
+	f.Add([]byte(`{"version":1,"covered":1,"element":1,"generation":"g","history":{"count":2,"evicted":1,"parts":[1]}}`), []byte(`{"seq":2,"t":5,"changes":[{"op":"add","id":1,"backend":40000,"name":"app"}]}`))
 	f.Fuzz(func(t *testing.T, head, lines []byte) {
 		packed := encoder.EncodeAll(lines, nil)
-		parts := map[string][]byte{HeadPart: head, "t.0": packed, "t.1": lines, "n.0": packed, "c.0": packed}
+		parts := map[string][]byte{HeadPart: head, "t.0": packed, "t.1": lines, "n.0": packed, "c.0": packed, "h.0": packed}
 		src, h, err := Decode("a", parts, subjects.Limits{})
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
@@ -235,7 +236,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		if src.Covered != h.Covered || src.Tree.Len() != h.Tree.Nodes {
+		if src.Covered != h.Covered || src.Tree.Len() != h.Tree.Nodes || uint64(len(src.Tree.History.Commits)) != h.History.Count-h.History.Evicted {
 			t.Fatalf("decoded %+v from %+v", src, h)
 		}
 	})

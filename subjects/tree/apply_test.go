@@ -108,7 +108,14 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("snapshot\n" + `{"version":1,"revision":1,"root":{"id":1,"name":"a","children":[{"id":2,"name":"b","children":[{"id":3,"name":"c"}]}]}}` +
 		"\nops\n" + `{"revision":2,"ops":[{"op":"add","parent":1,"node":{"id":4,"name":"d"}},{"op":"move","id":3,"parent":4},{"op":"remove","id":2}]}` +
 		"\nsnapshot\n" + `{"version":1,"revision":9,"root":{"id":1,"name":"a","children":[{"id":3,"name":"c","children":[{"id":2,"name":"b"}]}]}}`))
-	limits := Limits{Nodes: 40, Depth: 8}
+	f.Add([]byte("snapshot\n" + `{"version":1,"revision":1,"root":{"id":1,"name":"a","values":{"v":{"__natscope":"set","values":[ 1 ]},"w":"x"},"writable":["v"],"attrs":[["a","1"],["a","2"]]}}` +
+		"\nops\n" + `{"revision":2,"ops":[{"op":"update","node":{"id":1,"name":"a","values":{"v":[1, 2],"u":null}}},{"op":"add","parent":1,"node":{"id":2,"name":"b","values":{"v":{"__natscope":"map"}}}}]}`))
+	for _, revision := range []string{"1", "2"} {
+		f.Add([]byte("snapshot\n" + `{"version":1,"profile":"cordis","revision":1,"root":{"id":1,"kind":"context","name":"Context","object":"a","children":[{"id":2,"kind":"fiber","name":"Fiber","object":"b","attrs":[["uid","1"]],"children":[{"id":3,"kind":"context","name":"Context","object":"c"}]}]}}` +
+			"\nops\n" + `{"revision":` + revision + `,"ops":[{"op":"remove","id":2},{"op":"add","parent":1,"node":{"id":4,"kind":"fiber","name":"Fiber","object":"b","attrs":[["uid","1"]],"children":[{"id":5,"kind":"context","name":"Context","object":"c"}]}},{"op":"move","id":4,"parent":1},{"op":"update","node":{"id":1,"kind":"context","name":"Context","object":"d"}}]}` +
+			"\nops\n" + `{"revision":3,"ops":[{"op":"add","parent":5,"node":{"id":6,"kind":"context","name":"Context","object":"e","plugin":"x"}},{"op":"remove","id":5}]}`))
+	}
+	limits := Limits{Nodes: 40, CordisNodes: 20, Depth: 8, Commits: 3}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k := newClient(t)
 		lines := strings.Split(string(data), "\n")

@@ -1,9 +1,9 @@
 package tree
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // exact checks the nodes of a record of the cordis profile for fields that they
@@ -115,29 +115,40 @@ func (s *scanner) node() error {
 		return nil
 	}
 	s.pos++
-	var id, odd []byte
+	var id []byte
+	var odd string
+	known := true
 	for s.peek() == '"' {
-		name := s.skip()
-		switch string(name) {
-		case `"id"`:
-			s.peek()
+		switch name := unquoted(s.skip()); name {
+		case "id":
 			id = s.skip()
-		case `"children"`:
+		case "children":
 			if err := s.children(); err != nil {
 				return err
 			}
-		case `"kind"`, `"name"`, `"attrs"`, `"object"`:
+		case "kind", "name", "attrs", "object":
 			s.skip()
 		default:
-			odd = name
+			known, odd = false, name
 			s.skip()
 		}
 	}
 	s.pos++
-	if odd != nil {
-		return fmt.Errorf("%w: %.40s of node %.20s: a cordis node has no such field", ErrPayload, strings.Trim(string(odd), `"`), id)
+	if !known {
+		return fmt.Errorf("%w: %.40q of node %.20s: a cordis node has no such field", ErrPayload, odd, id)
 	}
 	return nil
+}
+
+// unquoted returns the text of a JSON string.
+func unquoted(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	var text string
+	// A valid string can be decoded.
+	_ = json.Unmarshal(raw, &text)
+	return text
 }
 
 func (s *scanner) children() error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/natscope/natscope/subjects/value"
 )
 
 // model is a strict client: it knows nodes by their BackendNodeIDs only, and
@@ -227,8 +229,8 @@ func sameTree(n *modelNode, e *Entry) error {
 func checkState(s *State, limits Limits) error {
 	seen := make(map[NodeID]bool)
 	backends := make(map[BackendNodeID]bool)
-	var walk func(e, parent *Entry, depth int) error
-	walk = func(e, parent *Entry, depth int) error {
+	var walk func(e, parent *Entry) error
+	walk = func(e, parent *Entry) error {
 		switch {
 		case e.Parent != parent:
 			return fmt.Errorf("node %d does not point to its parent", e.ID)
@@ -240,27 +242,85 @@ func checkState(s *State, limits Limits) error {
 			return fmt.Errorf("node %d is not in the indexes", e.ID)
 		case e.Node.Children != nil:
 			return fmt.Errorf("node %d carries children of its own", e.ID)
-		case limits.Depth > 0 && depth > limits.Depth:
-			return fmt.Errorf("node %d is %d levels deep", e.ID, depth)
+		case limits.Depth > 0 && s.level(e) > limits.Depth:
+			return fmt.Errorf("node %d is %d levels deep", e.ID, s.level(e))
 		}
 		seen[e.ID], backends[e.Backend] = true, true
 		for _, c := range e.Children {
-			if err := walk(c, e, depth+1); err != nil {
+			if err := walk(c, e); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if s.Root != nil {
-		if err := walk(s.Root, nil, 1); err != nil {
+		if err := walk(s.Root, nil); err != nil {
 			return err
 		}
+	}
+	if err := checkNodes(s, limits); err != nil {
+		return err
+	}
+	if err := checkHistory(&s.History, limits); err != nil {
+		return err
 	}
 	if len(seen) != len(s.byID) || len(seen) != len(s.byBackend) {
 		return fmt.Errorf("%d nodes, but %d and %d in the indexes", len(seen), len(s.byID), len(s.byBackend))
 	}
 	if limits.Nodes > 0 && len(seen) > limits.Nodes {
 		return fmt.Errorf("%d nodes", len(seen))
+	}
+	return nil
+}
+
+// checkNodes checks that every node of a tree could come in a snapshot, and that
+// a Cordis tree knows its names.
+func checkNodes(s *State, limits Limits) error {
+	if s.Root == nil {
+		return nil
+	}
+	if err := checkerOf(s.Profile, limits).root(export(s.Root)); err != nil {
+		return fmt.Errorf("the tree breaks the rules of its own profile: %w", err)
+	}
+	if s.names == nil {
+		return nil
+	}
+	names := newCordisNames()
+	s.Root.Walk(func(e *Entry) bool { names.add(&e.Node); return true })
+	if !maps.Equal(names.objects, s.names.objects) || !maps.Equal(names.uids, s.names.uids) {
+		return fmt.Errorf("the names are %v, want %v", *s.names, *names)
+	}
+	return nil
+}
+
+// checkHistory checks everything that holds for every history.
+func checkHistory(h *History, limits Limits) error {
+	if h.Count-h.Dropped != uint64(len(h.Commits)) {
+		return fmt.Errorf("%d commits are kept, %d of %d were dropped", len(h.Commits), h.Dropped, h.Count)
+	}
+	if limits.Commits > 0 && len(h.Commits) > limits.Commits {
+		return fmt.Errorf("%d commits are kept, the limit is %d", len(h.Commits), limits.Commits)
+	}
+	bytes := 0
+	for i := range h.Commits {
+		c := &h.Commits[i]
+		if c.Seq != h.Dropped+1+uint64(i) || len(c.Changes) == 0 {
+			return fmt.Errorf("commit %d behind %d has the number %d and %d changes", i, h.Dropped, c.Seq, len(c.Changes))
+		}
+		for _, x := range c.Changes {
+			for _, v := range []json.RawMessage{x.From, x.To} {
+				if _, err := value.Parse(v); v != nil && err != nil {
+					return fmt.Errorf("commit %d: %s is no value: %w", c.Seq, v, err)
+				}
+				if len(v) > 8*maxHistoryValue {
+					return fmt.Errorf("commit %d holds a value of %d bytes", c.Seq, len(v))
+				}
+			}
+		}
+		bytes += c.size()
+	}
+	if bytes != h.bytes || bytes > maxHistoryBytes {
+		return fmt.Errorf("the history has %d bytes and counts %d", bytes, h.bytes)
 	}
 	return nil
 }
