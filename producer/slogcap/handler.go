@@ -122,6 +122,10 @@ func (h *handler) clone() *handler {
 func (h *handler) message(r slog.Record) console.Message {
 	m := console.Message{Type: kind(r.Level), Args: []json.RawMessage{value.Encode(r.Message)}, Logger: h.logger(), Stack: stack(r.PC)}
 	if o := h.object(r); len(o.Fields) > 0 {
+		if strings.Contains(r.Message, "%") {
+			// A console takes a first text with more behind it for a format; slog's messages are none.
+			m.Args = []json.RawMessage{value.Encode("%s"), m.Args[0]}
+		}
 		m.Args = append(m.Args, value.Append(nil, o))
 	}
 	return m

@@ -4,12 +4,33 @@ import (
 	"bytes"
 	"log"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/natscope/natscope/subjects/console"
 )
+
+// A message is a text and no format, whatever it contains: in a console, "%s"
+// would swallow the attributes.
+func TestMessageIsNoFormat(t *testing.T) {
+	var got []string
+	log := slog.New(newHandler(func(_ time.Time, m console.Message) {
+		line := ""
+		for _, a := range m.Args {
+			line += string(a) + " "
+		}
+		got = append(got, line)
+	}, nil, Options{}))
+	log.Info("95%d full", "disk", "a")
+	log.Info("95%d full")
+	log.Info("full", "disk", "95%d")
+	want := []string{`"%s" "95%d full" {"disk":"a"} `, `"95%d full" `, `"full" {"disk":"95%d"} `}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
+	}
+}
 
 // TestDefaultBehindItself makes a handler that passes on to slog's own default
 // the default, which is what everybody writes first. Neither package may stop
