@@ -19,6 +19,10 @@
 // connection of the same realm within that time goes on where the last one
 // stopped, and nothing is published twice.
 //
+// Commands. What the page says that it can do, its source can: commands go to
+// the page's present connection with an id, and come back with it. They end
+// with the connection, and with their own deadline.
+//
 // Goroutines:
 //
 //  1. One reader per connection, which is the HTTP handler's own goroutine; it

@@ -33,6 +33,10 @@ const (
 	MsgPing = "ping"
 	// MsgPong answers a ping.
 	MsgPong = "pong"
+	// MsgAnswer is the page's answer to a command: a CommandAnswer.
+	MsgAnswer = "answer"
+	// MsgEvent tells of a pick in the page: a PageEvent.
+	MsgEvent = "event"
 	// MsgBye is the page's goodbye: a Bye. The source closes at once.
 	MsgBye = "bye"
 	// MsgWelcome admits the page: a Welcome.
@@ -43,6 +47,8 @@ const (
 	MsgAck = "ack"
 	// MsgResnapshot asks for the whole tree again. Tree records before the snapshot are ignored.
 	MsgResnapshot = "resnapshot"
+	// MsgCommand asks the page for something: a Command.
+	MsgCommand = "command"
 	// MsgProblem tells of a message that could not be read and was passed over: a Problem.
 	MsgProblem = "problem"
 )
@@ -203,6 +209,8 @@ type Message struct {
 	// Data is the decoded Body.Data.
 	Data   []byte
 	Update *source.Update
+	Answer *CommandAnswer
+	Event  *PageEvent
 	Bye    *Bye
 }
 
@@ -237,6 +245,10 @@ func ParseMessage(data []byte) (Message, error) {
 		}
 	case MsgUpdate:
 		m.Update, err = parse[source.Update](data, checkUpdate)
+	case MsgAnswer:
+		m.Answer, err = parse[CommandAnswer](data, (*CommandAnswer).check)
+	case MsgEvent:
+		m.Event, err = parse[PageEvent](data, (*PageEvent).check)
 	case MsgBye:
 		m.Bye, err = parse[Bye](data, (*Bye).check)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 	"github.com/natscope/natscope/subjects/tree"
 )
@@ -30,6 +31,7 @@ type session struct {
 	// started is closed when prod is set, or has failed to start.
 	started chan struct{}
 	prod    *producer.Producer
+	relay   *relay
 
 	mu    sync.Mutex // guards everything below
 	conn  *conn      // nil while the page has none
@@ -53,6 +55,7 @@ func newSession(s *Server, id subjects.SourceID, h *Hello) *session {
 		realm:      h.Realm,
 		asked:      h.ID,
 		started:    make(chan struct{}),
+		relay:      newRelay(),
 		resnapshot: true,
 		bodies:     make(map[bodyKey]*pageBody),
 		records:    newBucket(s.rate.records, s.rate.burstRecords, now),
@@ -82,6 +85,7 @@ func (x *session) start() error {
 	}
 	p.OnSnapshot(x.askSnapshot)
 	x.prod = p
+	x.serveCommands(x.hello.Load())
 	return nil
 }
 
@@ -89,7 +93,8 @@ func (x *session) start() error {
 func (x *session) describe(d *source.Descriptor) {
 	h := x.hello.Load()
 	d.Realm = h.Realm
-	d.Runtime, d.Library, d.Capabilities = h.Runtime, h.Library, h.Capabilities
+	// What the page can do is what the session serves of it.
+	d.Runtime, d.Library = h.Runtime, h.Library
 	d.URL, d.Title, d.Visible = h.URL, h.Title, h.Visible
 	// The producer fills these in for the process that it runs in, which is not the page's.
 	d.Hostname, d.PID, d.Service, d.Instance = "", 0, "", ""
@@ -132,6 +137,7 @@ func (x *session) attach(c *conn, h *Hello, fresh bool) (Welcome, bool) {
 		}
 	})
 	if !fresh {
+		x.serveCommands(h)
 		x.refresh(h)
 	}
 	return w, true
@@ -280,7 +286,7 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 		x.end(reason)
 		return Rejected{}, false
 	}
-	if !m.Numbered() {
+	if !m.Numbered() && m.Answer == nil && m.Event == nil {
 		return Rejected{}, true
 	}
 	x.mu.Lock()
@@ -290,6 +296,14 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 	}
 	if !x.affordable(m, size) {
 		return Rejected{Code: CodeRate, Reason: fmt.Sprintf("the page sends more than %.0f records or %.0f bytes a second", x.server.rate.records, x.server.rate.bytes), Retry: true}, false
+	}
+	switch {
+	case m.Answer != nil:
+		x.relay.answered(m.Answer)
+		return Rejected{}, true
+	case m.Event != nil:
+		x.tell(m.Event)
+		return Rejected{}, true
 	}
 	if m.N > x.last {
 		gap := m.N != x.last+1
@@ -353,6 +367,8 @@ func (x *session) detach(c *conn) {
 		return
 	}
 	x.conn = nil
+	// A page without connection ends its pick.
+	x.tell(&PageEvent{Event: realm.EventPicked})
 	if !x.ended {
 		x.timer = time.AfterFunc(x.server.o.Resume, func() { x.expire() })
 	}

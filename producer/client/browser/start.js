@@ -19,6 +19,8 @@ export function start(options) {
     scope: globalThis,
     runtime: runtime(),
     place, watchPlace, watchLife, watchErrors, connect, nextFlush,
+    tools: () => import('./tools.js'),
+    fetch: globalThis.fetch?.bind(globalThis),
     ground: ground(),
     now: performance.now.bind(performance),
     setTimer: (f, ms) => setTimer(f, ms),

@@ -8,6 +8,7 @@ import { Client } from './client.js';
  * @typedef {object} Natscope
  * @property {Client['component']} component
  * @property {Client['publish']} publish
+ * @property {Client['reveal']} reveal
  * @property {() => void} stop ends natscope and puts back everything that it patched
  * @property {() => Status} status
  */
@@ -58,6 +59,7 @@ function face(client, stopped) {
   return Object.freeze({
     component: client.component.bind(client),
     publish: client.publish.bind(client),
+    reveal: client.reveal.bind(client),
     stop() {
       client.stop();
       stopped();

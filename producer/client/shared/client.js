@@ -7,9 +7,10 @@ import { captureConsole } from './console.js';
 import { captureFetch } from './fetch.js';
 import { exceptionJSON } from './exception.js';
 import { losslessJSON } from './lossless.js';
+import { messageOf } from './read.js';
 import { claimIdentity, randomText, remember } from './identity.js';
 import { isUnsupported } from './unsupported.js';
-import { LIBRARY, VERSION } from './protocol.js';
+import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 
 /** @typedef {import('./unsupported.js').Unsupported} Unsupported */
 /** @typedef {import('./protocol.js').Plane} Plane */
@@ -32,6 +33,8 @@ import { LIBRARY, VERSION } from './protocol.js';
  * @property {(thrown: (t: import('./exception.js').Thrown) => void) => (() => void) | Unsupported} watchErrors
  * @property {import('./identity.js').Ground} ground
  * @property {import('./link.js').LinkOptions['connect']} connect
+ * @property {() => Promise<import('./commands.js').Tools>} tools loads what commands need
+ * @property {typeof fetch} fetch the environment's own, which nobody captures
  * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
  * @property {() => number} now milliseconds on a monotonic clock
  * @property {(f: () => void, ms: number) => unknown} setTimer
@@ -54,6 +57,15 @@ import { LIBRARY, VERSION } from './protocol.js';
  * @property {number} id its number in the page, 0 if limits left it out
  * @property {(values: Record<string, unknown>) => void} update changes the named values and leaves the others
  * @property {() => void} remove removes it and everything below it
+ */
+
+/**
+ * What a page may say of a component besides its values.
+ * @typedef {object} ComponentOptions
+ * @property {((name: string, value: any) => unknown) | Record<string, (value: any) => unknown>} [set]
+ *   sets a value that somebody edited; it throws, or rejects, with the reason why not
+ * @property {Element | Element[] | (() => Element | Element[] | null | undefined) | null} [element] where it is on the page
+ * @property {string} [loc] where it is defined, as file:line
  */
 
 /** Which tree node a component stands for. Handles hold nothing of ours that a page could break. */
@@ -96,13 +108,17 @@ export class Client {
       connect: env.connect,
       hello: () => this.hello(),
       message: m => this.faults.run(() => this.receive(m)),
-      down: () => {},
+      down: () => this.faults.run(() => this.commands?.pause()),
       refused: reason => this.warn(`natscope: this page is not inspected: ${reason}`),
       now: env.now,
       setTimer: env.setTimer,
       clearTimer: env.clearTimer,
     });
     this.tree = new Tree(() => this.link.limits);
+    /** @type {import('./commands.js').Commands | undefined} there is none before the first command */
+    this.commands = undefined;
+    /** @type {Promise<import('./commands.js').Commands> | undefined} */
+    this.loading = undefined;
   }
 
   /** Begins to capture, and to connect as soon as the page has an id. */
@@ -162,6 +178,7 @@ export class Client {
     return {
       type: 'hello', version: VERSION, id: this.claim?.id ?? '', realm: this.realm, now: this.env.now(),
       name: this.options.name, ...place, runtime: this.env.runtime, library: LIBRARY,
+      capabilities: [...CAPABILITIES],
     };
   }
 
@@ -182,12 +199,39 @@ export class Client {
       case 'resnapshot':
         this.resnapshot();
         break;
+      case 'command':
+        this.command(m).catch(e => this.faults.add(e));
+        break;
       case 'problem':
         this.faults.add(m.reason);
         break;
     }
     this.flushTree();
     this.pump();
+  }
+
+  /**
+   * Carries a command out. What commands need is loaded with the first one.
+   * @param {import('./protocol.js').CommandMessage} m
+   */
+  async command(m) {
+    this.loading ??= this.loadCommands();
+    try {
+      await (await this.loading).receive(m);
+    } catch (e) {
+      this.loading = undefined;
+      this.link.send(JSON.stringify({ type: 'answer', id: m.id, ok: false, error: { code: 'failed', message: `the page could not load what the command needs: ${messageOf(e)}` } }));
+    }
+  }
+
+  /** @returns {Promise<import('./commands.js').Commands>} */
+  async loadCommands() {
+    const { env, tree, faults } = this;
+    const [{ Commands }, tools] = await Promise.all([import('./commands.js'), env.tools()]);
+    const commands = new Commands({ env, tools, tree, faults, send: text => void this.link.send(text) });
+    this.commands = commands;
+    if (this.stopped) commands.stop();
+    return commands;
   }
 
   resnapshot() {
@@ -283,6 +327,7 @@ export class Client {
   leave() {
     if (this.away || this.stopped) return;
     this.away = true;
+    this.commands?.pause();
     this.flushTree();
     this.drain(true);
     this.link.send(JSON.stringify({ type: 'bye', reason: 'the page was closed or left' }));
@@ -302,6 +347,7 @@ export class Client {
     if (this.stopped) return;
     this.faults.run(() => this.leave());
     this.stopped = true;
+    this.commands?.stop();
     this.patches.restore();
     for (const undo of this.undos.reverse()) this.faults.run(undo);
     this.env.clearTimer(this.timer);
@@ -311,13 +357,14 @@ export class Client {
    * Shows a component in the tree.
    * @param {string} name
    * @param {Record<string, unknown>} [values]
-   * @param {Component} [parent] default: the page
+   * @param {Component | null} [parent] default: the page
+   * @param {ComponentOptions} [options]
    * @returns {Component}
    */
-  component(name, values, parent) {
+  component(name, values, parent, options) {
     const above = parent === undefined || parent === null ? undefined : nodes.get(parent);
     const lost = this.stopped || parent !== undefined && parent !== null && !above;
-    const n = lost ? undefined : this.faults.run(() => this.tree.add(name, values, above));
+    const n = lost ? undefined : this.faults.run(() => this.tree.add(name, values, above, options ?? {}));
     /** @type {Component} */
     const handle = Object.freeze({
       id: n?.id ?? 0,
@@ -334,6 +381,15 @@ export class Client {
     if (this.stopped) return;
     f();
     this.scheduleFlush();
+  }
+
+  /**
+   * Shows a component to everybody who looks at the page in DevTools.
+   * @param {Component} component
+   */
+  reveal(component) {
+    const n = nodes.get(component);
+    if (n?.alive) this.record('event', 'natscope.reveal', `{"id":${n.id}}`);
   }
 
   /**

@@ -16,6 +16,11 @@ export const TOKEN_PROTOCOL = 'natscope.token.';
 /** The client's name and version. */
 export const LIBRARY = 'natscope-client 0.1.0';
 
+/** The commands of package realm (Go) that a page answers. */
+export const CAPABILITIES = Object.freeze([
+  'tree.inspect', 'tree.edit', 'tree.highlight', 'tree.pick', 'tree.log', 'tree.storeGlobal', 'tree.open',
+]);
+
 /** @typedef {null | boolean | number | string | JsonArray | JsonObject} Json */
 /** @typedef {Json[]} JsonArray */
 /** @typedef {{[key: string]: Json}} JsonObject */
@@ -91,7 +96,19 @@ export const DEFAULT_LIMITS = Object.freeze({
 
 /** @typedef {{type: 'welcome', source: string, asked?: string, generation: string, space: string, resumed: boolean, last: number, resnapshot: boolean, limits: Limits}} Welcome */
 /** @typedef {{type: 'rejected', code: string, reason: string, retry: boolean}} Rejected */
-/** @typedef {Welcome | Rejected | {type: 'ack', n: number} | {type: 'resnapshot'} | {type: 'ping'} | {type: 'pong'} | {type: 'problem', n?: number, reason: string}} ServerMessage */
+/**
+ * A command for the page; the page answers with its id.
+ * @typedef {{type: 'command', id: number, method: string, params: any}} CommandMessage
+ */
+
+/** @typedef {{type: 'answer', id: number, ok: boolean, result?: Json, error?: {code: string, message: string}}} AnswerMessage */
+
+/**
+ * What happened to a pick: data is the component's id, 0 for none.
+ * @typedef {{type: 'event', event: 'picked' | 'highlighted', data: {id: number}}} EventMessage
+ */
+
+/** @typedef {CommandMessage | Welcome | Rejected | {type: 'ack', n: number} | {type: 'resnapshot'} | {type: 'ping'} | {type: 'pong'} | {type: 'problem', n?: number, reason: string}} ServerMessage */
 
 /**
  * Reads a message of the server. Messages that are malformed or of an unknown
@@ -118,6 +135,9 @@ export function parseServerMessage(data) {
       return isCount(m.n) ? { type: 'ack', n: m.n } : undefined;
     case 'problem':
       return { type: 'problem', n: isCount(m.n) ? m.n : undefined, reason: String(m.reason) };
+    case 'command':
+      if (!isCount(m.id) || typeof m.method !== 'string') return undefined;
+      return { type: 'command', id: m.id, method: m.method, params: m.params ?? {} };
     case 'resnapshot': case 'ping': case 'pong':
       return { type: m.type };
   }

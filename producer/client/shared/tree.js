@@ -1,5 +1,6 @@
 import { encode, encodeShort, primitiveText } from './value.js';
 import { cut, wellFormed } from './text.js';
+import { property } from './read.js';
 
 /** The version of snapshots, as package subjects/tree (Go) has it. */
 const SCHEMA_VERSION = 1;
@@ -24,11 +25,22 @@ const MAX_ATTRS = 20;
  * @property {TreeNode | undefined} next
  * @property {boolean} alive
  * @property {boolean} sent whether the reader has it
+ * @property {unknown} set what sets values: a function of name and value, or an object of functions
+ * @property {unknown} element the page's element, several of them, or a function that returns them
+ * @property {string} loc where it is defined, as file:line
  */
 
 /**
  * A record of the tree plane whose data is JSON text already.
  * @typedef {{topic: string, data: string}} TreeRecord
+ */
+
+/**
+ * What a page may say of a component besides its values.
+ * @typedef {object} Extras
+ * @property {unknown} [set]
+ * @property {unknown} [element]
+ * @property {unknown} [loc]
  */
 
 /**
@@ -56,6 +68,35 @@ export class Tree {
     this.removed = [];
     /** Whether there ever was a component; a page without any has no tree. */
     this.used = false;
+    /** @type {Map<number, TreeNode>} */
+    this.byID = new Map([[1, this.root]]);
+  }
+
+  /**
+   * @param {number} id
+   * @returns {TreeNode | undefined}
+   */
+  get(id) {
+    return this.byID.get(id);
+  }
+
+  /** @returns {Iterable<TreeNode>} */
+  nodes() {
+    return this.byID.values();
+  }
+
+  /**
+   * @param {TreeNode} n
+   * @param {string} symbol
+   * @returns {((value: unknown) => unknown) | undefined} what sets a value; undefined if nothing does
+   */
+  setter(n, symbol) {
+    if (!Object.hasOwn(n.values, symbol)) return undefined;
+    const { set } = n;
+    if (typeof set === 'function') return v => set(symbol, v);
+    if (set === null || typeof set !== 'object' || !Object.hasOwn(set, symbol)) return undefined;
+    const f = /** @type {any} */ (property(set, symbol));
+    return typeof f === 'function' ? v => f.call(set, v) : undefined;
   }
 
   /**
@@ -63,9 +104,10 @@ export class Tree {
    * @param {unknown} name
    * @param {unknown} values
    * @param {TreeNode} [parent] default: the root
+   * @param {Extras} [extras]
    * @returns {TreeNode | undefined} undefined beyond the limits, and below a parent that is gone
    */
-  add(name, values, parent = this.root) {
+  add(name, values, parent = this.root, extras = {}) {
     const { nodes, depth } = this.limits();
     if (!parent.alive) return undefined;
     if (this.size >= nodes || parent.depth >= depth) {
@@ -74,6 +116,10 @@ export class Tree {
     }
     const n = node(++this.lastID, cut(wellFormed(String(name)), 200) || 'Anonymous', parent);
     n.values = copyValues(values);
+    n.set = extras.set;
+    n.element = extras.element;
+    n.loc = typeof extras.loc === 'string' ? cut(wellFormed(extras.loc), 1000) : '';
+    this.byID.set(n.id, n);
     n.prev = parent.last;
     if (parent.last) parent.last.next = n;
     else parent.first = n;
@@ -110,6 +156,7 @@ export class Tree {
     if (n.sent && !this.whole) this.removed.push(n.id);
     walk(n, x => {
       x.alive = false;
+      this.byID.delete(x.id);
       this.size--;
       this.changed.delete(x);
     });
@@ -203,7 +250,7 @@ export class Tree {
  * @returns {TreeNode}
  */
 function node(id, name, parent) {
-  return { id, name, parent, values: {}, depth: (parent?.depth ?? 0) + 1, first: undefined, last: undefined, prev: undefined, next: undefined, alive: true, sent: false };
+  return { id, name, parent, values: {}, depth: (parent?.depth ?? 0) + 1, first: undefined, last: undefined, prev: undefined, next: undefined, alive: true, sent: false, set: undefined, element: undefined, loc: '' };
 }
 
 /**
@@ -262,7 +309,19 @@ function alone(n) {
   let out = `{"id":${n.id},"name":${JSON.stringify(n.name)}`;
   if (attrs.length > 0) out += `,"attrs":${JSON.stringify(attrs)}`;
   if (values.length > 0) out += `,"values":{${values.join(',')}}`;
+  const writable = n.set === undefined ? [] : names.filter(name => name !== '' && isWritable(n.set, name)).map(wellFormed);
+  if (writable.length > 0) out += `,"writable":${JSON.stringify(writable)}`;
+  if (n.loc) out += `,"loc":${JSON.stringify(n.loc)}`;
   return out + '}';
+}
+
+/**
+ * @param {unknown} set
+ * @param {string} name
+ * @returns {boolean} whether a component's set takes the name
+ */
+function isWritable(set, name) {
+  return typeof set === 'function' || set !== null && typeof set === 'object' && Object.hasOwn(set, name) && typeof property(set, name) === 'function';
 }
 
 /**

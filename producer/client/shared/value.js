@@ -38,13 +38,14 @@ const dateTime = Date.prototype.getTime;
 /**
  * Encodes a value. It never throws.
  * @param {unknown} v
+ * @param {number} [most] how many entries of a wide container are kept
  * @returns {Json}
  */
-export function encode(v) {
+export function encode(v, most = MAX_ENTRIES) {
   try {
     const simple = encodeSimple(v);
     if (simple !== undefined) return simple;
-    return open(/** @type {object} */ (v)).encoded();
+    return open(/** @type {object} */ (v)).encoded(most);
   } catch (e) {
     return { [TAG]: 'threw', message: messageOf(e) };
   }
@@ -153,7 +154,7 @@ function encodeInner(v) {
  * @property {number} size how many entries it has
  * @property {boolean} [opaque]
  * @property {string} title its name inside of another container's preview
- * @property {() => Json} encoded
+ * @property {(most: number) => Json} encoded
  * @property {() => string} preview
  */
 
@@ -177,7 +178,7 @@ function openArray(v) {
   const name = `Array(${size})`;
   return {
     type: 'array', size, title: name,
-    encoded: () => partial(head(MAX_ENTRIES).map(encodeInner), size),
+    encoded: most => partial(head(most).map(encodeInner), size, most),
     preview: () => preview(name, '[', head(PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, ']'),
   };
 }
@@ -237,7 +238,7 @@ function openEntries(type, name, size, entries) {
   const named = `${name}(${size})`;
   return {
     type, size, title: named,
-    encoded: () => partial({ [TAG]: type, entries: first(entries(), MAX_ENTRIES).map(([k, x]) => [encodeInner(k), encodeInner(x)]) }, size),
+    encoded: most => partial({ [TAG]: type, entries: first(entries(), most).map(([k, x]) => [encodeInner(k), encodeInner(x)]) }, size, most),
     preview: () => preview(named, '{', first(entries(), PREVIEW_ENTRIES).map(([k, x]) => `${title(k, PREVIEW_STRING)} => ${title(x, PREVIEW_STRING)}`), size, '}'),
   };
 }
@@ -251,7 +252,7 @@ function openSet(size, values) {
   const named = `Set(${size})`;
   return {
     type: 'set', size, title: named,
-    encoded: () => partial({ [TAG]: 'set', values: first(values(), MAX_ENTRIES).map(encodeInner) }, size),
+    encoded: most => partial({ [TAG]: 'set', values: first(values(), most).map(encodeInner) }, size, most),
     preview: () => preview(named, '{', first(values(), PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, '}'),
   };
 }
@@ -268,7 +269,7 @@ function openObject(v) {
   return {
     type: 'object', size: keys.length,
     title: name || (keys.length ? '{…}' : '{}'),
-    encoded: () => partial(encodeFields(v, keys.slice(0, MAX_ENTRIES), name), keys.length),
+    encoded: most => partial(encodeFields(v, keys.slice(0, most), name), keys.length, most),
     preview: () => preview(name, '{', keys.slice(0, PREVIEW_ENTRIES).map(k => `${fieldName(k)}: ${title(property(v, k), PREVIEW_STRING)}`), keys.length, '}'),
   };
 }
@@ -295,10 +296,11 @@ function encodeFields(v, keys, name) {
 /**
  * @param {Json} value
  * @param {number} size
+ * @param {number} most
  * @returns {Json}
  */
-function partial(value, size) {
-  return size > MAX_ENTRIES ? { [TAG]: 'partial', value, size } : value;
+function partial(value, size, most) {
+  return size > most ? { [TAG]: 'partial', value, size } : value;
 }
 
 /**
