@@ -167,7 +167,7 @@ func TestThirtyJoinWhileEverythingHappens(t *testing.T) {
 		for ; !done.Load(); kills++ {
 			stores[kills%2].kill()
 			stores[kills%2] = spawn(t, "store", config, nil)
-			pass(500 * time.Millisecond)
+			pass(time.Second)
 		}
 	})
 	views := make([]*replica.Replica, joins)
@@ -175,7 +175,7 @@ func TestThirtyJoinWhileEverythingHappens(t *testing.T) {
 	for i := range views {
 		at := rnd.Uint64N(6 << 20)
 		others.Go(func() {
-			until(t, 2*patience, "the time to join", func() bool { _, bytes := j.end(); return bytes >= at || done.Load() })
+			until(t, 10*patience, "the time to join", func() bool { _, bytes := j.end(); return bytes >= at || done.Load() })
 			views[i] = openView(t, fmt.Sprintf("joiner %d", i), srv.url(), joinLimits).Replica
 		})
 	}
