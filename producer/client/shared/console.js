@@ -66,8 +66,8 @@ export function captureConsole({ console, patches, faults, record, now }) {
 function messageJSON(type, args) {
   const kept = args.slice(0, MAX_ARGS);
   const stack = callSite();
-  let text = JSON.stringify({ type, args: kept.map(encode), stack });
-  if (text.length > MESSAGE_SIZE) text = JSON.stringify({ type, args: kept.map(encodeShort), stack: stack.slice(0, 10) });
+  let text = JSON.stringify({ type, args: kept.map(v => encode(v)), stack });
+  if (text.length > MESSAGE_SIZE) text = JSON.stringify({ type, args: kept.map(v => encodeShort(v)), stack: stack.slice(0, 10) });
   return text;
 }
 

@@ -28,6 +28,13 @@ test('the original runs first, with its own this, and its result is returned', (
   assert.throws(() => new target.log());
 });
 
+test('every argument keeps all its entries, whatever its place', () => {
+  const { target, seen } = rig();
+  const value = { a: 1, b: 2, c: 3 };
+  target.log(value, value, [1, 2, 3], value);
+  assert.deepEqual(seen[0].args, [value, value, [1, 2, 3], value]);
+});
+
 test('the stack begins at the call', () => {
   const { target, seen } = rig();
   function caller() { target.warn('x'); }
