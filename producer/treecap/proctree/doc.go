@@ -1,0 +1,20 @@
+// Package proctree shows the running process in a treecap tree, without anything
+// to register: what it was built from, its memory, and its goroutines, grouped by
+// where they were created and by what they wait for.
+//
+// What changes is read on demand only: by Refresh, and again and again while Watch
+// is on, which is meant for the time that somebody looks. A Process that nobody
+// watches has no goroutine, no timer and no buffers.
+//
+// Few goroutines are read from the text of runtime.Stack, which tells all about
+// them and stops the program for about 6 µs each; more than maxTraced are read
+// from runtime.GoroutineProfile, which hardly stops it, and tells where they
+// started instead of who created them.
+//
+// It owns: the nodes of the process, and how goroutines are read and grouped. It
+// must not know: who looks, or how a tree is shown.
+//
+// # Goroutines
+//
+//  1. The watch, while it is on. Watch(false) and Close end it.
+package proctree

@@ -1,0 +1,143 @@
+package proctree
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/natscope/natscope/producer/treecap"
+)
+
+// defaultInterval is often enough for people and rare enough for the program.
+const defaultInterval = 2 * time.Second
+
+// started is close to when the process did.
+var started = time.Now()
+
+// Options configures a Process. The zero value works.
+type Options struct {
+	// Interval is the time between two readings while Watch is on. The default is 2 s.
+	Interval time.Duration
+}
+
+// Process shows the running process. Its methods are safe for concurrent use.
+type Process struct {
+	interval time.Duration
+	node     *treecap.Node
+
+	// control guards all below, up to reading.
+	control sync.Mutex
+	closed  bool
+	// stop ends the watch; nil while there is none.
+	stop chan struct{}
+	// watches counts the goroutines of watches that did not end yet.
+	watches sync.WaitGroup
+
+	// reading is held while the process is read, and guards all below.
+	reading    sync.Mutex
+	memory     *memory
+	goroutines *goroutines
+}
+
+// New shows the process as a child of parent, or of the tree's root when parent is
+// nil, with what does not change. The rest appears with the first Refresh or Watch.
+func New(t *treecap.Tree, parent *treecap.Node, o Options) *Process {
+	if parent == nil {
+		parent = t.Root()
+	}
+	p := &Process{interval: o.Interval}
+	if p.interval <= 0 {
+		p.interval = defaultInterval
+	}
+	p.node = parent.Add("process",
+		treecap.Attr("pid", os.Getpid()), treecap.Attr("executable", executable()),
+		treecap.Attr("started", started.Format(time.RFC3339)), treecap.Attr("go", runtime.Version()),
+		treecap.Attr("platform", runtime.GOOS+"/"+runtime.GOARCH), treecap.Attr("cpus", runtime.NumCPU()),
+		treecap.Attr("gomaxprocs", runtime.GOMAXPROCS(0)), treecap.Attr("watched", false))
+	t.Register(p.node, "build", readBuild(), treecap.Loc(""))
+	return p
+}
+
+// executable is the name of the program's file; arguments may hold secrets.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "unknown"
+	}
+	return filepath.Base(path)
+}
+
+// Node returns the node that shows the process.
+func (p *Process) Node() *treecap.Node { return p.node }
+
+// Watch says whether somebody looks. While it is on, the process is read at once
+// and then at every interval; when it goes off, what was read last stays. It
+// returns at once, and to say the same twice changes nothing.
+func (p *Process) Watch(on bool) {
+	p.control.Lock()
+	defer p.control.Unlock()
+	if p.closed || on == (p.stop != nil) {
+		return
+	}
+	p.node.Set("watched", on)
+	if !on {
+		close(p.stop)
+		p.stop = nil
+		return
+	}
+	stop := make(chan struct{})
+	p.stop = stop
+	p.watches.Go(func() { p.watch(stop) })
+}
+
+func (p *Process) watch(stop chan struct{}) {
+	tick := time.NewTicker(p.interval)
+	defer tick.Stop()
+	for {
+		p.Refresh()
+		select {
+		case <-stop:
+			p.rest()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// rest lets go of the buffers.
+func (p *Process) rest() {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	if p.goroutines != nil {
+		p.goroutines.buf, p.goroutines.records = nil, nil
+	}
+}
+
+// Refresh reads the process once. It takes some milliseconds in a program with
+// many goroutines, of which the program stands still for about 3 at most.
+func (p *Process) Refresh() {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	if p.memory == nil {
+		p.memory = newMemory(p.node)
+		p.goroutines = newGoroutines(p.node)
+	}
+	p.node.Set("gomaxprocs", runtime.GOMAXPROCS(0))
+	p.memory.refresh()
+	p.goroutines.refresh()
+}
+
+// Close ends the watch and takes the process out of the tree. It is idempotent.
+func (p *Process) Close() {
+	p.control.Lock()
+	p.closed = true
+	if p.stop != nil {
+		close(p.stop)
+		p.stop = nil
+	}
+	p.control.Unlock()
+	p.watches.Wait()
+	p.node.Remove()
+}
