@@ -36,6 +36,8 @@ type conn struct {
 	ws    *websocket.Conn
 	burst *burstConn
 	queue *queue
+	// remote is the client's address, for the audit.
+	remote string
 	// ctx ends with the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -86,7 +88,7 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		g.log.Debug("not a DevTools connection", "remote", r.RemoteAddr, "error", err)
 		return
 	}
-	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds)}
+	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds), remote: r.RemoteAddr}
 	c.ctx, c.cancel = context.WithCancel(g.ctx)
 	g.serve(c, t)
 }
@@ -107,6 +109,7 @@ func (g *Gateway) serve(c *conn, t target) {
 		c.end(websocket.CloseGoingAway, reasonStopping)
 	}
 	c.cancel()
+	s.overlay.lanes.end()
 	// A write that a stalled client blocks must not outlive the connection by much.
 	_ = c.burst.Conn.SetWriteDeadline(time.Now().Add(closeWait))
 	s.slow.Wait()

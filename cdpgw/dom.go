@@ -10,7 +10,7 @@ import (
 )
 
 // readOnly is what a client is told that wants to change the document.
-const readOnly = "This document is a view of running programs and cannot be edited here. Change the program, and the view follows."
+const readOnly = "This document is a view of running programs: only values that a program lets you set can be edited here."
 
 // noObject is what a client is told that wants the live object behind a node.
 const noObject = "There is no live object behind this node: natscope shows what the source recorded."
@@ -36,12 +36,8 @@ var domMethods = map[string]method{
 	"DOM.collectClassNamesFromSubtree":    constant(map[string][]string{"classNames": {}}),
 	"DOM.getBoxModel":                     refuse("Could not compute box model."),
 	"DOM.getContentQuads":                 refuse("Could not compute content quads."),
-	"DOM.resolveNode":                     refuse(noObject),
-	"DOM.requestNode":                     refuse(noObject),
-	"DOM.setAttributesAsText":             refuse(readOnly),
-	"DOM.setAttributeValue":               refuse(readOnly),
-	"DOM.removeAttribute":                 refuse(readOnly),
-	"DOM.setNodeValue":                    refuse(readOnly),
+	"DOM.resolveNode":                     on((*session).domResolveNode),
+	"DOM.requestNode":                     on((*session).domRequestNode),
 	"DOM.setNodeName":                     refuse(readOnly),
 	"DOM.setOuterHTML":                    refuse(readOnly),
 	"DOM.removeNode":                      refuse(readOnly),
@@ -136,6 +132,10 @@ func (s *session) lookup(p nodeParams) (node, error) {
 		}
 		return node{}, failf("No node found for given backend id")
 	case p.ObjectID != "":
+		if o, ok := parseNodeObject(p.ObjectID); ok && len(o.path) == 0 {
+			src, e, err := s.component(o)
+			return node{placeTree, src, e}, err
+		}
 		return node{}, failf("Object id doesn't reference a Node")
 	}
 	return node{}, failf("Either nodeId, backendNodeId or objectId must be specified")

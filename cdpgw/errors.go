@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/natscope/natscope/store/replica"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // code is an error code of the protocol.
@@ -52,7 +53,10 @@ func toProtocol(err error) *protocolError {
 		return e
 	}
 	message := err.Error()
+	var r *realm.Error
 	switch {
+	case errors.As(err, &r):
+		message = r.Error()
 	case errors.Is(err, replica.ErrBodyEvicted):
 		message = "The body was captured but is no longer kept: newer bodies took its place. Raise the body limit of the space to keep more."
 	case errors.Is(err, replica.ErrNoBody):

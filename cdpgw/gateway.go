@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/subjects"
@@ -22,6 +25,11 @@ type Options struct {
 	Space subjects.Space
 	// Gateway names this process in audit records and session events; made from the space if empty.
 	Gateway subjects.GatewayID
+	// Conn brings commands to the sources: edits, highlights, picks. Without it,
+	// and without Commander, the gateway only shows. It outlives the gateway.
+	Conn *nats.Conn
+	// Commander does so in place of Conn.
+	Commander Commander
 	// Limits bounds deadlines and sizes; zero fields mean the defaults.
 	Limits subjects.Limits
 	// Access allows hosts and origins besides the safe ones.
@@ -47,6 +55,12 @@ type Gateway struct {
 	version  string
 	log      *slog.Logger
 	mux      *http.ServeMux
+	// commander is nil in a gateway that only shows.
+	commander Commander
+	// sessions counts the sessions, whose ids are never used twice.
+	sessions atomic.Int64
+	// deaf ends the listening to the sources' events.
+	deaf func()
 
 	hub *hub
 	// bounds are those of the outgoing queue of each connection.
@@ -91,7 +105,24 @@ func New(o Options) (*Gateway, error) {
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.routes()
 	g.hub = newHub(g.state)
+	if err := g.listen(o); err != nil {
+		g.hub.close()
+		g.cancel()
+		return nil, err
+	}
 	return g, nil
+}
+
+// listen finds the way to the sources.
+func (g *Gateway) listen(o Options) (err error) {
+	g.commander, g.deaf = o.Commander, func() {}
+	if g.commander == nil && o.Conn != nil {
+		g.commander = &natsCommander{nc: o.Conn, space: g.space, gateway: g.id}
+	}
+	if g.commander != nil {
+		g.deaf, err = g.commander.Listen(g.sourceEvent)
+	}
+	return err
 }
 
 func (g *Gateway) setExternal(external string) error {
@@ -139,6 +170,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.closed = true
 	g.mu.Unlock()
 	if !again {
+		g.deaf()
 		g.hub.close()
 		g.cancel()
 	}

@@ -36,6 +36,9 @@ type internalProperty struct {
 
 // runtimeGetProperties opens a recorded value: one level, as it was recorded. It has no accessors.
 func (s *session) runtimeGetProperties(p getPropertiesParams) (any, error) {
+	if o, ok := parseNodeObject(p.ObjectID); ok {
+		return s.nodeProperties(o, p)
+	}
 	path, ok := parseObject(p.ObjectID)
 	if !ok {
 		return nil, failf("Could not find object with given id")

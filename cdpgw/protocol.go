@@ -16,6 +16,7 @@ var protocolEvents = []string{
 	"Network.dataReceived", "Network.eventSourceMessageReceived", "Network.loadingFailed", "Network.loadingFinished", "Network.requestWillBeSent",
 	"Network.responseReceived", "Network.webSocketClosed", "Network.webSocketCreated", "Network.webSocketFrameError", "Network.webSocketFrameReceived",
 	"Network.webSocketFrameSent", "Network.webSocketHandshakeResponseReceived", "Network.webSocketWillSendHandshakeRequest",
+	"Overlay.inspectModeCanceled", "Overlay.inspectNodeRequested", "Overlay.nodeHighlightRequested",
 	"Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
 	"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Runtime.executionContextCreated", "Runtime.executionContextDestroyed",
 }

@@ -1,12 +1,14 @@
 package cdpgw
 
 import (
+	"context"
 	"runtime/debug"
 	"sync"
 
 	"github.com/gorilla/websocket"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // maxSlow is how many slow commands, streamed responses among them, one connection may have under way.
@@ -17,10 +19,12 @@ const maxSlow = 256
 // whoever applies records; mu and the state's lock keep them apart.
 type session struct {
 	gateway *Gateway
-	conn    *conn
-	target  target
-	slow    sync.WaitGroup
-	slots   chan struct{}
+	// id names the session in commands and events.
+	id     subjects.SessionID
+	conn   *conn
+	target target
+	slow   sync.WaitGroup
+	slots  chan struct{}
 
 	// unencoded are the messages of the command that the reader handles; no one else touches them.
 	unencoded []unencoded
@@ -37,10 +41,17 @@ type session struct {
 	log      logState
 	dom      domState
 	network  networkState
+	overlay  overlayState
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {
-	return &session{gateway: g, conn: c, target: t, slots: make(chan struct{}, maxSlow)}
+	s := &session{gateway: g, id: subjects.SessionID("s" + itoa(g.sessions.Add(1))), conn: c, target: t, slots: make(chan struct{}, maxSlow)}
+	s.overlay.lanes = newOverlayLanes(s.slow.Go, func(ctx context.Context, at realmOf, m realm.Method, params any) {
+		if _, err := s.command(ctx, at, m, params); err != nil {
+			g.log.Debug("a source does not show what it was asked to", "source", string(at.source), "method", string(m), "error", err)
+		}
+	})
+	return s
 }
 
 // send queues an encoded message. A session that cannot keep up with live events is closed.
@@ -116,6 +127,7 @@ func (s *session) changed(b *batch) {
 		s.syncContext(src)
 	}
 	s.syncDocument(b)
+	s.syncOverlay(b)
 	for i, c := range b.changes {
 		if !s.wants(c.Kind) || !s.target.includes(c.Source) {
 			continue

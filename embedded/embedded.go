@@ -262,7 +262,7 @@ func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeM
 		state = r
 	}
 	gw, err := cdpgw.New(cdpgw.Options{
-		State: state, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
+		State: state, Conn: i.conn, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
 		Limits: o.Limits, Logger: o.Logger, Version: o.Version, Access: access.Policy{Hosts: o.Hosts, Origins: o.Origins},
 	})
 	if err != nil {
