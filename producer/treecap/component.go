@@ -86,6 +86,7 @@ func (t *Tree) Register(parent *Node, name string, value any, options ...Compone
 	}
 	if len(c.setters) > 0 {
 		c.editing = make(chan struct{}, 1)
+		c.node.t.serve.Do(c.node.t.serveEdits)
 	}
 	c.node.component = c
 	parent.attach(c.node)

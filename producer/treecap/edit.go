@@ -2,6 +2,7 @@ package treecap
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,6 +111,13 @@ const maxEdits = 32
 // time, and its panics are contained. value is JSON. The error wraps
 // ErrUnknownNode, ErrNotWritable, ErrRefused, ErrBusy or ErrTimeout.
 func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(context.Background(), t.p.Limits().Command)
+	defer cancel()
+	return t.edit(ctx, id, name, value)
+}
+
+// edit is Edit with a deadline of its own.
+func (t *Tree) edit(ctx context.Context, id tree.NodeID, name string, value json.RawMessage) error {
 	c, s, err := t.setter(id, name)
 	if err != nil {
 		return err
@@ -117,8 +125,6 @@ func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
 	if !json.Valid(value) {
 		return fmt.Errorf("%w: node %d: %s: the new value is not JSON", ErrRefused, id, s.name)
 	}
-	deadline := time.NewTimer(t.p.Limits().Command)
-	defer deadline.Stop()
 	for _, room := range []chan struct{}{c.editing, t.edits} {
 		select {
 		case room <- struct{}{}:
@@ -127,7 +133,7 @@ func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
 		}
 		select {
 		case room <- struct{}{}:
-		case <-deadline.C:
+		case <-ctx.Done():
 			if room == t.edits {
 				<-c.editing
 			}
@@ -151,8 +157,8 @@ func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
 			return fmt.Errorf("%w: node %d: %s: %w", ErrRefused, id, s.name, err)
 		}
 		return nil
-	case <-deadline.C:
-		return fmt.Errorf("%w: node %d: %s: it runs for %s", ErrTimeout, id, s.name, t.p.Limits().Command)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: node %d: %s", ErrTimeout, id, s.name)
 	}
 }
 

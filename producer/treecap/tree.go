@@ -37,6 +37,8 @@ type Tree struct {
 	registry string
 	// edits holds a token for each setter that runs.
 	edits chan struct{}
+	// serve answers commands, once there is something to edit.
+	serve sync.Once
 
 	// sending is held while records are made and handed over.
 	sending sync.Mutex
