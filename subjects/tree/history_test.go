@@ -153,13 +153,14 @@ func TestHistoryIsBounded(t *testing.T) {
 	if c := k.state.History.Commits[2]; len(c.Changes)+c.More != 900 || c.size() > maxCommitBytes+64 || len(c.Changes) < 50 {
 		t.Errorf("%d changes of %d bytes and %d more", len(c.Changes), c.size(), c.More)
 	}
-	for i := range 100 {
+	wide.Children = wide.Children[:150]
+	for i := range 30 {
 		for j := range wide.Children {
 			wide.Children[j].Text = strings.Repeat(fmt.Sprint(i%10), 1000)
 		}
 		k.snapshot(wide)
 	}
-	if h := &k.state.History; h.bytes > maxHistoryBytes || h.bytes < maxHistoryBytes/2 || h.Dropped == 0 || h.Count != 103 {
+	if h := &k.state.History; h.bytes > maxHistoryBytes || h.bytes < maxHistoryBytes/2 || h.Dropped == 0 || h.Count != 33 {
 		t.Errorf("%d bytes, %d commits dropped of %d", h.bytes, h.Dropped, h.Count)
 	}
 }

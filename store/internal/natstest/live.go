@@ -144,10 +144,12 @@ func (l *life) op() tree.Op {
 		if id > firstAdded {
 			name = "new"
 		}
-		return tree.Op{Op: tree.OpUpdate, Node: &tree.Node{
-			ID: id, Name: name, Text: fmt.Sprint(l.n / 2), Attrs: []tree.Attr{{Name: "n", Value: fmt.Sprint(l.n % 3)}},
-			Values: map[string]json.RawMessage{"count": json.RawMessage(fmt.Sprint(l.n)), "last": json.RawMessage(`{"op": ` + fmt.Sprint(l.n%2) + `}`)}, Writable: []string{"count"},
-		}}
+		node := &tree.Node{ID: id, Name: name, Text: fmt.Sprint(l.n)}
+		if l.rnd.IntN(4) == 0 {
+			node.Attrs = []tree.Attr{{Name: "n", Value: fmt.Sprint(l.n % 3)}}
+			node.Values = map[string]json.RawMessage{"v": json.RawMessage(`[ ` + fmt.Sprint(l.n%9) + `]`)}
+		}
+		return tree.Op{Op: tree.OpUpdate, Node: node}
 	case 8, 9, 10:
 		if len(l.nodes) > 10 && l.children[id] == 0 {
 			l.nodes = append(l.nodes[:at], l.nodes[at+1:]...)
