@@ -5,7 +5,9 @@
 // Everything that makes it visible in DevTools is one line each, in Start: a
 // producer.Producer, an http.Client whose transport is httpcap.Transport, a
 // slog.Logger whose handler is slogcap.New, and a component tree made by
-// treecap.New. The rest of the package is an ordinary service.
+// treecap.New, in which muxtree shows the routes and proctree the process. The
+// rest of the package is an ordinary service. pricing.go is how a live Go value
+// is shown, with settings that can be edited in DevTools.
 //
 // It owns: the shop (inventory, API, page), its workers and their schedule. It
 // must not know: stores, gateways, or whether NATS is there; without NATS the

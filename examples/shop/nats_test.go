@@ -3,8 +3,11 @@ package shop
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -208,13 +211,19 @@ func TestWhatAViewerSees(t *testing.T) {
 		return e != nil && attr(e, "jobs") >= "2" && e.Parent.Name == "workers" && e.Parent.Parent.Name == "service"
 	})
 	w.until(t, "a route counts its hits", func(src *fold.Source) bool {
-		e := find(src, "route", "path", "/api/fail")
-		return e != nil && attr(e, "hits") != "0" && attr(e, "status") == "500"
+		e := find(src, "route", "pattern", "/api/fail")
+		return e != nil && attr(e, "count") != "0" && attr(e, "status") == "500"
 	})
 	w.until(t, "connections are shown", func(src *fold.Source) bool { return find(src, "connection", "state", "active") != nil })
 	w.until(t, "stock falls", func(src *fold.Source) bool {
 		e := find(src, "item", "sku", "mug")
 		return e != nil && attr(e, "stock") != "24" && attr(e, "price") != "" && e.Text == "Stoneware mug"
+	})
+
+	w.until(t, "the process is shown", func(src *fold.Source) bool { return find(src, "process", "pid", strconv.Itoa(os.Getpid())) != nil })
+	w.until(t, "pricing is shown as a live value", func(src *fold.Source) bool {
+		e := find(src, "pricing", "Interval", "40ms")
+		return e != nil && attr(e, "Changes") > "0" && e.Values["Product"] != nil && e.Object != ""
 	})
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -238,6 +247,45 @@ func TestWhatAViewerSees(t *testing.T) {
 	}
 	if len(w.faults) > 0 || src.Lost() > 0 {
 		t.Errorf("faults %v, %d records lost", w.faults, src.Lost())
+	}
+}
+
+// TestSettings edits the shop while it runs, as a viewer does.
+func TestSettings(t *testing.T) {
+	url := broker(t)
+	w := watch(t, url)
+	s := open(t, Options{NATS: url, Interval: time.Hour})
+	var id, process tree.NodeID
+	w.until(t, "the settings", func(src *fold.Source) bool {
+		e, p := find(src, "pricing", "Paused", "false"), find(src, "process", "watched", "false")
+		if e == nil || p == nil {
+			return false
+		}
+		id, process = e.ID, p.ID
+		return true
+	})
+	for _, c := range []struct {
+		id               tree.NodeID
+		name, value, why string
+	}{
+		{id, "Interval", `"150ms"`, ""}, {id, "Interval", `"1ms"`, "not between 100ms and 1m0s"},
+		{id, "Paused", `"true"`, ""}, {id, "Changes", `1`, `it has "Interval", "Paused"`}, {process, "watched", `"true"`, ""},
+	} {
+		err := s.tree.Edit(c.id, c.name, json.RawMessage(c.value))
+		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s = %s: %v", c.name, c.value, err)
+		}
+	}
+	w.until(t, "the edits show", func(src *fold.Source) bool {
+		e := find(src, "pricing", "Interval", "150ms")
+		return e != nil && attr(e, "Paused") == "true" && find(src, "process", "watched", "true") != nil && find(src, "group", "state", "select") != nil
+	})
+	if s.pricing.pace() != 150*time.Millisecond {
+		t.Errorf("the pace is %s", s.pricing.pace())
+	}
+	before := s.stock.list()
+	if err := s.changePrice(t.Context(), 1); err != nil || !slices.Equal(before, s.stock.list()) {
+		t.Errorf("a price changed while prices are paused (%v)", err)
 	}
 }
 

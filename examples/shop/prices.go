@@ -49,12 +49,6 @@ func (b *priceBoard) tell(p Product) {
 	}
 }
 
-// changePrice is the job of the worker that sets prices.
-func (s *Shop) changePrice(_ context.Context, n int) error {
-	s.board.tell(s.stock.reprice(n - 1))
-	return nil
-}
-
 // stream sends every price change as a server-sent event, until the client leaves or the shop closes.
 func (s *Shop) stream(w http.ResponseWriter, r *http.Request) {
 	changes, stop := s.board.listen()

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/natscope/natscope/producer/treecap/muxtree"
 )
 
 //go:embed page
@@ -23,13 +25,13 @@ const maxOrder = 64 << 10
 
 // serve starts the web server.
 func (s *Shop) serve(l net.Listener) {
-	mux := http.NewServeMux()
-	s.handle(mux, "GET", "/{$}", s.index)
-	s.handle(mux, "GET", "/api/products", s.products)
-	s.handle(mux, "POST", "/api/orders", s.orders)
-	s.handle(mux, "GET", "/api/slow", s.slow)
-	s.handle(mux, "GET", "/api/fail", s.fail)
-	s.handle(mux, "GET", "/api/stream", s.stream)
+	mux := muxtree.New(s.view.routes, nil)
+	mux.HandleFunc("GET /{$}", s.index)
+	mux.HandleFunc("GET /api/products", s.products)
+	mux.HandleFunc("POST /api/orders", s.orders)
+	mux.HandleFunc("GET /api/slow", s.slow)
+	mux.HandleFunc("GET /api/fail", s.fail)
+	mux.HandleFunc("GET /api/stream", s.stream)
 	files, err := fs.Sub(pageFiles, "page")
 	if err != nil {
 		panic(err) // the folder is part of the program
@@ -50,36 +52,6 @@ func (s *Shop) serve(l net.Listener) {
 		s.served <- err
 	}()
 }
-
-// handle adds an endpoint whose requests are counted in the tree.
-func (s *Shop) handle(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
-	shown := path
-	if path == "/{$}" {
-		shown = "/"
-	}
-	r := s.view.route(method, shown)
-	mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, req *http.Request) {
-		start := time.Now()
-		sw := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-		h(sw, req)
-		r.hit(sw.status, time.Since(start))
-	})
-}
-
-// statusWriter remembers the status. Unwrap keeps http.ResponseController working.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap gives http.ResponseController the writer below.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (s *Shop) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

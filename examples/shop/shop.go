@@ -14,6 +14,7 @@ import (
 	"github.com/natscope/natscope/producer/httpcap"
 	"github.com/natscope/natscope/producer/slogcap"
 	"github.com/natscope/natscope/producer/treecap"
+	"github.com/natscope/natscope/producer/treecap/proctree"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
 )
@@ -52,11 +53,13 @@ type Shop struct {
 	client   *http.Client
 	idle     func() // closes the client's idle connections
 
-	stock  *inventory
-	board  *priceBoard
-	packer *packingRoom
-	server *http.Server
-	url    string
+	stock   *inventory
+	board   *priceBoard
+	pricing *pricing
+	process *proctree.Process
+	packer  *packingRoom
+	server  *http.Server
+	url     string
 
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
@@ -101,6 +104,8 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	s.view = newView(s.tree, s.url)
 	s.stock, s.board = newInventory(s.view), newPriceBoard()
 	s.packer = newPackingRoom(s.view, o.Interval)
+	s.pricing = newPricing(s.tree, 2*o.Interval)
+	s.process = proctree.New(s.tree, nil, proctree.Options{})
 	s.serve(listener)
 	s.work()
 	s.log.Info("shop is open", "url", s.url, "products", s.stock.len())
@@ -159,6 +164,7 @@ func (s *Shop) close(ctx context.Context) error {
 		err = errors.Join(err, s.server.Close())
 	}
 	err = errors.Join(err, <-s.served)
+	s.process.Close()
 	s.tree.Close()
 	if err = errors.Join(err, s.producer.Close(ctx)); err != nil {
 		return fmt.Errorf("shop: close: %w", err)

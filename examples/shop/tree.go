@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/natscope/natscope/producer/treecap"
 )
@@ -14,10 +13,12 @@ import (
 //
 //	service
 //	├── httpServer
-//	│   ├── routes      > route…        one for each endpoint, with counts
+//	│   ├── routes      > route…        one for each endpoint, with counts, by muxtree
 //	│   └── connections > connection…   come and go with the clients
 //	├── workers         > worker…       the workers, and parcels being packed
-//	└── inventory       > item…         stock and price of each product
+//	├── inventory       > item…         stock and price of each product
+//	├── pricing                         a live Go value, with settings that can be edited
+//	└── process                         the program itself, by proctree
 //
 // Nodes are safe for concurrent use, so their owners change them where the
 // change happens.
@@ -82,28 +83,6 @@ func (v *view) showItem(p Product) {
 	node := v.items[p.SKU]
 	node.Set("stock", p.Stock)
 	node.Set("price", euros(p.Cents))
-}
-
-// route is the node of one endpoint.
-type route struct {
-	node *treecap.Node
-
-	mu   sync.Mutex // guards hits
-	hits int
-}
-
-func (v *view) route(method, path string) *route {
-	return &route{node: v.routes.Add("route", treecap.Attr("method", method), treecap.Attr("path", path), treecap.Attr("hits", 0))}
-}
-
-// hit counts a request that took d and was answered with status.
-func (r *route) hit(status int, d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hits++
-	r.node.Set("hits", r.hits)
-	r.node.Set("status", status)
-	r.node.Set("took", d.Round(10*time.Microsecond).String())
 }
 
 func euros(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -18,6 +18,8 @@ type worker struct {
 	name string
 	// every is how many intervals pass between two jobs.
 	every int
+	// pace says how long that is for a worker whose pace can change; nil for the others.
+	pace func() time.Duration
 	// job does the n-th job, from 1.
 	job func(ctx context.Context, n int) error
 	// forever says that a job lasts until the shop closes or its stream breaks.
@@ -33,7 +35,7 @@ const closedPort = "http://127.0.0.1:1/api/rates"
 // work starts the workers and the packing room.
 func (s *Shop) work() {
 	workers := []worker{
-		{name: "pricing", every: 2, job: s.changePrice},
+		{name: "pricing", pace: s.pricing.pace, job: s.changePrice},
 		{name: "comparison", every: 2, job: s.readPrices},
 		{name: "checkout", every: 3, job: s.placeOrder},
 		{name: "delivery", every: 5, job: s.takeDelivery},
@@ -52,7 +54,11 @@ func (s *Shop) work() {
 // run is a worker's life.
 func (s *Shop) run(w worker, node *treecap.Node) {
 	failures := 0
-	for n := 1; pause(s.life, time.Duration(w.every)*s.opts.Interval); n++ {
+	pace := w.pace
+	if pace == nil {
+		pace = func() time.Duration { return time.Duration(w.every) * s.opts.Interval }
+	}
+	for n := 1; pause(s.life, pace()); n++ {
 		node.Set("state", "working")
 		err := s.do(w, n)
 		if s.life.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/natscope/natscope/producer/treecap"
@@ -25,7 +26,9 @@ type Options struct {
 // Process shows the running process. Its methods are safe for concurrent use.
 type Process struct {
 	interval time.Duration
+	shown    *treecap.Component
 	node     *treecap.Node
+	watched  atomic.Bool
 
 	// control guards all below, up to reading.
 	control sync.Mutex
@@ -43,19 +46,20 @@ type Process struct {
 
 // New shows the process as a child of parent, or of the tree's root when parent is
 // nil, with what does not change. The rest appears with the first Refresh or Watch.
+// People can switch Watch on and off themselves: "watched" can be edited.
 func New(t *treecap.Tree, parent *treecap.Node, o Options) *Process {
-	if parent == nil {
-		parent = t.Root()
-	}
 	p := &Process{interval: o.Interval}
 	if p.interval <= 0 {
 		p.interval = defaultInterval
 	}
-	p.node = parent.Add("process",
+	p.shown = t.Register(parent, "process", nil, treecap.Loc(""),
 		treecap.Attr("pid", os.Getpid()), treecap.Attr("executable", executable()),
 		treecap.Attr("started", started.Format(time.RFC3339)), treecap.Attr("go", runtime.Version()),
 		treecap.Attr("platform", runtime.GOOS+"/"+runtime.GOARCH), treecap.Attr("cpus", runtime.NumCPU()),
-		treecap.Attr("gomaxprocs", runtime.GOMAXPROCS(0)), treecap.Attr("watched", false))
+		treecap.Attr("gomaxprocs", runtime.GOMAXPROCS(0)),
+		treecap.Computed("watched", func() any { return p.watched.Load() }),
+		treecap.Writable("watched", func(on bool) error { p.Watch(on); return nil }))
+	p.node = p.shown.Node()
 	t.Register(p.node, "build", readBuild(), treecap.Loc(""))
 	return p
 }
@@ -81,7 +85,8 @@ func (p *Process) Watch(on bool) {
 	if p.closed || on == (p.stop != nil) {
 		return
 	}
-	p.node.Set("watched", on)
+	p.watched.Store(on)
+	p.shown.Update()
 	if !on {
 		close(p.stop)
 		p.stop = nil
