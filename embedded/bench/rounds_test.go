@@ -32,6 +32,15 @@ func (s sample) over(other sample) float64 {
 	return ratios.median()
 }
 
+// more is over for the differences.
+func (s sample) more(other sample) float64 {
+	var differences sample
+	for i := range min(len(s), len(other)) {
+		differences.add(s[i] - other[i])
+	}
+	return differences.median()
+}
+
 // rate is how many per second n in d are.
 func rate(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }
 

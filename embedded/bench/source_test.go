@@ -143,5 +143,7 @@ func BenchmarkSource(b *testing.B) {
 	b.ReportMetric(ours.median(), "%core")
 	b.ReportMetric(async.median(), "async-%core")
 	b.ReportMetric(none.median(), "bare-%core")
+	b.ReportMetric(ours.more(none), "added-%core")
+	b.ReportMetric(ours.over(async), "x-async")
 	silent(b)
 }
