@@ -116,14 +116,14 @@ func Computed(name string, get func() any) ComponentOption {
 }
 
 // Snapshot shows what read returns in place of the registered value, which stays
-// the node's live object. read runs with each Update, without Locked's lock, in any
-// goroutine, and returns something that nobody changes any more, such as a copy: it may be, or
-// hold, a map.
+// the node's live object. read runs with each Update, in any goroutine and without
+// Locked's lock, and returns something that nobody changes any more, such as a
+// copy: it may be, or hold, a map.
 func Snapshot(read func() any) ComponentOption {
 	return componentOption(func(c *Component) { c.snapshot = read })
 }
 
-// Locked names the lock that guards the value: it is held while the value is
+// Locked names the lock that guards the value and its maps: it is held while the value is
 // read, for short. A *sync.RWMutex is locked for reading. A lock that is taken is
 // not waited for: the value is then read soon after. So Update may be called with
 // the lock held. The exception are locks without TryLock, such as the result of
