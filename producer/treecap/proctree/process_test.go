@@ -69,10 +69,10 @@ func TestProcess(t *testing.T) {
 		t.Error("the group does not say where it was created")
 	}
 	leave()
-	p.Refresh()
-	if got := r.Show(); strings.Contains(got, "proctree.park ") {
-		t.Errorf("after they ended\n%s", got)
-	}
+	r.Until("their group is gone", func(string) bool {
+		p.Refresh()
+		return !strings.Contains(r.Show(), "proctree.park ")
+	})
 	p.Close()
 	p.Close()
 	if got := r.Show(); got != "app\n" {
