@@ -37,6 +37,9 @@ func (s *Source) Live(records int, seed uint64) {
 	l := &life{Source: s, rnd: rand.New(rand.NewPCG(seed, 1))}
 	l.Open()
 	for l.n < records && !s.t.Failed() {
+		if s.Between != nil {
+			s.Between()
+		}
 		l.step()
 	}
 }

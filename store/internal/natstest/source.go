@@ -31,6 +31,13 @@ type Source struct {
 
 	// Sent, if set, is told of every message that was stored.
 	Sent func(seq uint64, subject string, h subjects.Header, data []byte)
+	// Between, if set, is called where Live may pause: never within a snapshot of many records.
+	Between func()
+	// Patience is how long one try waits for its acknowledgement. It is short, so
+	// that a restart of the server is noticed soon. A stream that evicts what it
+	// stored within that time makes the next try a second copy: tests with such
+	// streams set it high.
+	Patience time.Duration
 
 	t     testing.TB
 	js    jetstream.JetStream
@@ -45,7 +52,7 @@ type Source struct {
 // NewSource returns a source that has not opened yet. Without js it sends
 // nothing but counts by itself, and only Sent is told.
 func NewSource(t testing.TB, js jetstream.JetStream, space subjects.Space, id subjects.SourceID) *Source {
-	return &Source{ID: id, t: t, js: js, space: space}
+	return &Source{ID: id, t: t, js: js, space: space, Patience: 400 * time.Millisecond}
 }
 
 // Open begins a new generation.
@@ -133,7 +140,7 @@ func (s *Source) store(p subjects.Plane, subject string, h subjects.Header, data
 		return s.alone
 	}
 	for end := time.Now().Add(20 * time.Second); ; {
-		ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), s.Patience)
 		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: maps.Clone(nats.Header(h)), Data: data},
 			jetstream.WithExpectLastSequencePerSubject(s.last[p]))
 		cancel()
