@@ -117,7 +117,9 @@ func (r *Replica) session(ctx context.Context, status <-chan nats.Status) (progr
 func (r *Replica) streamInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	stream, err := r.js.Stream(ctx, subjects.RecordStreamName(r.name))
+	stream, err := hedge(ctx, hedgeEvery, func(ctx context.Context) (jetstream.Stream, error) {
+		return r.js.Stream(ctx, subjects.RecordStreamName(r.name))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("record stream of space %s: %w", r.name, err)
 	}
