@@ -37,14 +37,15 @@ var roles = map[string]role{"node": playNode, "store": playStore, "gateway": pla
 // input does, so that it cannot outlive the test, or by SIGTERM.
 func play(name string, config []byte) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	// Whoever hears that the role is ready may end it at once.
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
 	ready, c, end, err := roles[name](config, log)
 	if err != nil {
 		log.Error("cannot play", "role", name, "error", err)
 		return 1
 	}
 	say(ready)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
