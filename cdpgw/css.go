@@ -85,11 +85,12 @@ func (s *session) cssGetMatchedStylesForNode(p nodeParams) (any, error) {
 			})
 		}
 	}
+	// Rules come by growing weight, and DevTools shows the heaviest first.
+	add("source", sourceLines(n.entry.Loc))
 	kinds := valueRules(n.entry)
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+	for _, kind := range slices.Backward(slices.Sorted(maps.Keys(kinds))) {
 		add(kind, kinds[kind])
 	}
-	add("source", sourceLines(n.entry.Loc))
 	return out, nil
 }
 

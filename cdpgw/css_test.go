@@ -34,10 +34,10 @@ func TestStylesShowValues(t *testing.T) {
 		}
 		return b.String()
 	}
-	want := `prop { items: {first: Array(1), n: 1}; }
-state { count: 2; }
+	want := `source { defined-at: /src/Cart.js:12:5; open-in-editor: url("vscode://file/src/Cart.js:12:5"); }
 values { a b: "x"; fixed: 1; label: "2"; more: {}; on: true; text: "two things"; }
-source { defined-at: /src/Cart.js:12:5; open-in-editor: url("vscode://file/src/Cart.js:12:5"); }
+state { count: 2; }
+prop { items: {first: Array(1), n: 1}; }
 `
 	if got := styles("Cart"); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

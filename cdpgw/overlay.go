@@ -122,7 +122,8 @@ func (s *session) overlaySetInspectMode(p inspectModeParams) (any, error) {
 	return nil, nil
 }
 
-// syncPick brings the pages that pick to what the client wants.
+// syncPick brings the pages that pick to what the client wants. Where no page
+// can pick, or none is left, the client hears that nothing will come.
 func (s *session) syncPick() {
 	var pages []realmOf
 	if s.overlay.picking {
@@ -133,6 +134,12 @@ func (s *session) syncPick() {
 		}
 	}
 	s.overlay.lanes.pick(pages)
+	if s.overlay.picking && len(pages) == 0 {
+		s.overlay.picking = false
+		if s.overlay.enabled {
+			s.event("Overlay.inspectModeCanceled", empty{})
+		}
+	}
 }
 
 // pickEvent takes what a page tells of a pick.

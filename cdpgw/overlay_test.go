@@ -151,6 +151,24 @@ func TestPick(t *testing.T) {
 	c.valid()
 }
 
+// Where no page can pick, and when the last one goes, DevTools hears that nothing will come.
+func TestPickOfNobody(t *testing.T) {
+	m := editableShop(t)
+	s, server := scripted(t, m)
+	begin := map[string]any{"mode": "searchForNode", "highlightConfig": map[string]any{}}
+	hosts, c := dial(t, server, "dev?kind=host"), dial(t, server, "dev")
+	for _, x := range []*client{hosts, c} {
+		x.call("Overlay.enable", nil, nil)
+		x.call("Overlay.setInspectMode", begin, nil)
+	}
+	hosts.event(0, "Overlay.inspectModeCanceled", nil)
+	s.until(t, "the page picks", func(all []sent) bool { return strings.Contains(told(all), `page tree.pick {"active":true}`) })
+	from := c.count()
+	m.presence("page", false)
+	c.event(from, "Overlay.inspectModeCanceled", nil)
+	c.valid()
+}
+
 // A source shows one of its nodes, in every DevTools that listens and in no other.
 func TestReveal(t *testing.T) {
 	m := editableShop(t)

@@ -132,7 +132,7 @@ func TestCommandsInChromium(t *testing.T) {
 		if err := chromedp.Do(ctx, chromedp.MouseEvent("mouseMoved", 200, 120)); err != nil {
 			t.Fatal(err)
 		}
-		event(fmt.Sprintf(`"highlighted","t":`))
+		event(`"highlighted","t":`)
 		if o := overlay(); o.Label != "App  200 × 80" {
 			t.Errorf("%+v", o)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects"
-	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 	"github.com/natscope/natscope/subjects/tree"
 )
@@ -367,8 +366,8 @@ func (x *session) detach(c *conn) {
 		return
 	}
 	x.conn = nil
-	// A page without connection ends its pick.
-	x.tell(&PageEvent{Event: realm.EventPicked})
+	// A page without connection ends its pick; whoever still wants one repeats it.
+	x.relay.watching(true, time.Now())
 	if !x.ended {
 		x.timer = time.AfterFunc(x.server.o.Resume, func() { x.expire() })
 	}
