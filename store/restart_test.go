@@ -243,15 +243,21 @@ func TestStranger(t *testing.T) {
 	src.Begin()
 	asked := make(chan subjects.ControlMessage, 16)
 	controls(t, js.Conn(), src, func(c subjects.ControlMessage) { asked <- c })
-	src.Beat()
-	src.Beat()
-	select {
-	case c := <-asked:
-		if c.Kind != subjects.ControlReopen || c.After != src.Generation {
-			t.Errorf("got %+v", c)
+	// The store may not listen yet when it has started.
+	var c subjects.ControlMessage
+	beat := time.NewTicker(50 * time.Millisecond)
+	defer beat.Stop()
+	natstest.Until(t, 10*time.Second, "the stranger is asked", func() bool {
+		select {
+		case <-beat.C:
+			src.Beat()
+		case c = <-asked:
+			return true
 		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("the stranger was not asked")
+		return false
+	})
+	if c.Kind != subjects.ControlReopen || c.After != src.Generation {
+		t.Errorf("got %+v", c)
 	}
 }
 

@@ -11,9 +11,9 @@
 //     calls the watchers. It may block on the network, never while it holds the lock.
 //  2. presence: ticks a few times per heartbeat and lets silent sources die. It
 //     never blocks on anything but the lock.
-//  3. The questions that follow asks about the stream, several at once while
-//     none is answered. They end with the first answer, or at their deadline, and
-//     follow waits for that.
+//  3. The questions about streams and their consumers, asked by follow and by
+//     readers of bodies, several at once while none is answered. They end with the
+//     first answer, or at their deadline, and whoever asked waits for that.
 //
 // The callbacks of NATS (messages, heartbeats, connection events) only enqueue.
 //

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// hedgeEvery is how long one question waits alone. A stream without a leader
-// answers nothing, also later: what was asked in that time is lost.
+// hedgeEvery is how long one question waits alone. A stream or a cluster without
+// a leader answers nothing, also later: what was asked in that time is lost.
 const hedgeEvery = 500 * time.Millisecond
 
 // hedge asks, and asks once more every so often until the first answer comes, of

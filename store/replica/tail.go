@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -63,7 +64,9 @@ type tail struct {
 func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string, start uint64, timeout time.Duration) (*tail, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c, err := js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+	config := jetstream.ConsumerConfig{
+		// With a name of its own, asking for it once more makes no second one.
+		Name:              rand.Text(),
 		FilterSubject:     filter,
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       max(start, 1),
@@ -72,16 +75,18 @@ func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string
 		MemoryStorage:     true,
 		Replicas:          1,
 		InactiveThreshold: tailInactive,
+	}
+	c, err := hedge(ctx, hedgeEvery, func(ctx context.Context) (jetstream.Consumer, error) {
+		return js.CreateConsumer(ctx, stream, config)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("follow stream %s from %d: %w", stream, start, err)
 	}
-	name := c.CachedInfo().Name
 	t := &tail{
 		msgs:   make(chan entry, tailQueue),
 		failed: make(chan struct{}),
 		done:   make(chan struct{}),
-		remove: func(ctx context.Context) error { return js.DeleteConsumer(ctx, stream, name) },
+		remove: func(ctx context.Context) error { return js.DeleteConsumer(ctx, stream, config.Name) },
 		next:   1,
 	}
 	t.consume, err = c.Consume(t.deliver,
