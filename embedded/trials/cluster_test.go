@@ -54,7 +54,9 @@ func startCluster(t testing.TB) *cluster {
 	return c
 }
 
-// leader waits until the record stream has a leader and names it. It is not one of those who are gone.
+// leader waits until the record stream has a leader, which is not one of those
+// who are gone, and the cluster has one too: only both together are a server that
+// is back. It names the stream's.
 func (c *cluster) leader(not ...string) (name string) {
 	c.t.Helper()
 	explained(c.t, patience, func() (bool, string) {
@@ -72,7 +74,11 @@ func (c *cluster) leader(not ...string) (name string) {
 				name = ""
 			}
 		}
-		return name != "", "the record stream has a leader"
+		if name == "" {
+			return false, "the record stream has a leader"
+		}
+		_, err = c.js.AccountInfo(ctx)
+		return err == nil, fmt.Sprintf("the cluster has a leader: %v", err)
 	})
 	return name
 }
