@@ -36,6 +36,8 @@ type loop struct {
 	opened     bool
 	// replaced says that the stream is another one than that of the opening record, so that the source opens again.
 	replaced bool
+	// doubt says that the server may have another stream than before, which a probe will tell.
+	doubt bool
 	// openLimit bounds the opening record in bytes when the stream or the server takes less than expected; 0 means no further bound.
 	openLimit    int
 	snapshotting bool
@@ -173,7 +175,8 @@ func (l *loop) setConnected(connected bool) {
 	if !connected {
 		return
 	}
-	// The server may be another one than before.
+	// The server may be another one than before, and have lost what it kept in memory.
+	l.doubt = l.opened
 	most := int(min(l.link.nc.MaxPayload(), 1<<30))
 	most = max(most-min(headroom, most/2), smallest)
 	l.p.commands.limit.Store(int64(most))
@@ -237,6 +240,7 @@ func (l *loop) advance(now time.Time, x *lane, hurry bool) time.Time {
 	if now.Before(x.notBefore) {
 		return x.notBefore
 	}
+	x.probing = x.probing || l.doubt && x.q != nil
 	l.token++
 	if err := x.send(now, l.link.nc, l.link.inbox, l.token); err != nil {
 		l.unsent(now, x, err)

@@ -72,7 +72,8 @@ func (l *loop) reopen(id subjects.SourceID) {
 	p.bodies.abandon()
 	p.ident.Store(&identity{id, generations.next(time.Now())})
 	p.reopened.Add(1)
-	l.openQueued, l.opened, l.closeQueued, l.replaced = false, false, false, false
+	l.openQueued, l.opened, l.closeQueued = false, false, false
+	l.replaced, l.doubt = false, false
 	p.opened.Store(false)
 	p.admitted.Store(false)
 	p.Resnapshot()

@@ -131,7 +131,7 @@ func (l *loop) forgotten(x *lane, v verdict, seq uint64, err error) {
 		l.p.Resnapshot()
 		x.resend()
 	case x.q != nil:
-		x.probing = true
+		x.probing, x.last = true, 0
 		x.resend()
 	default:
 		x.last = 0

@@ -15,11 +15,11 @@ const headerExpectedStream = "Nats-Expected-Last-Sequence"
 // message and says which its newest is.
 const noSequence = 1 << 62
 
-// probe asks the stream for its newest sequence. A stream that knows nothing of
-// a chain has either evicted all of it, and then the chain goes on, or it is
-// another stream than before, as after the restart of a server with memory
-// storage: then nothing of the present generation must get into it, since its
-// opening record is not there.
+// probe asks the stream for its newest sequence: after every reconnect, and when
+// the stream knows nothing of a chain. It has either evicted all of the chain,
+// which then goes on, or it is another stream than before, as after the restart
+// of a server with memory storage: then nothing of the present generation must
+// get into it, since its opening record is not there.
 func (l *lane) probe(nc *nats.Conn, inbox string) error {
 	m := nats.NewMsg(l.out.msg.Subject)
 	m.Reply = inbox + "." + strconv.FormatUint(l.token, 10)
@@ -39,7 +39,7 @@ func (l *loop) probed(now time.Time, x *lane, r reply) {
 		x.probing = false
 		x.putBack()
 	default:
-		x.probing, x.last = false, 0
+		x.probing, l.doubt = false, false
 		x.resend()
 	}
 }
