@@ -68,6 +68,9 @@ func (e *encoder) start(s *network.Start, stack []*frame) {
 		e.b = append(e.b, ']')
 	}
 	e.opt("trace", s.Trace)
+	e.opt("route", s.Route)
+	e.opt("client", s.Client)
+	e.opt("redirectOf", string(s.RedirectOf))
 	e.close()
 }
 
@@ -107,8 +110,43 @@ func (e *encoder) response(r *network.Response) {
 		e.name("timing")
 		e.timing(t)
 	}
+	if t := r.TLS; t != nil {
+		e.name("tls")
+		e.tls(t)
+	}
 	e.flag("hasBody", r.HasBody)
 	e.close()
+}
+
+func (e *encoder) tls(t *network.TLS) {
+	e.b = append(e.b, '{')
+	e.str("version", t.Version)
+	e.opt("cipher", t.Cipher)
+	e.opt("group", t.Group)
+	e.opt("subject", t.Subject)
+	e.opt("issuer", t.Issuer)
+	if len(t.Names) > 0 {
+		e.name("names")
+		e.b = append(e.b, '[')
+		for i, n := range t.Names {
+			if i > 0 {
+				e.b = append(e.b, ',')
+			}
+			e.string(n)
+		}
+		e.b = append(e.b, ']')
+	}
+	e.seconds("validFrom", t.ValidFrom)
+	e.seconds("validTo", t.ValidTo)
+	e.close()
+}
+
+// seconds writes a time in seconds, unless it is zero.
+func (e *encoder) seconds(name string, v float64) {
+	if v != 0 {
+		e.name(name)
+		e.b = strconv.AppendFloat(e.b, v, 'f', -1, 64)
+	}
 }
 
 func (e *encoder) timing(t *network.Timing) {
@@ -141,6 +179,7 @@ func (e *encoder) end(v *network.End) {
 	e.flag("truncated", v.Truncated)
 	e.opt("error", v.Error)
 	e.flag("canceled", v.Canceled)
+	e.headers("trailers", v.Trailers)
 	e.close()
 }
 

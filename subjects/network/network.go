@@ -82,6 +82,14 @@ type Start struct {
 	Stack []Frame `json:"stack,omitempty"`
 	// Trace is the traceparent that the request carries.
 	Trace string `json:"trace,omitempty"`
+	// Route is the pattern that an incoming request was matched with, as "GET /orders/{id}".
+	Route string `json:"route,omitempty"`
+	// Client is who made an incoming request: an address with its port.
+	Client string `json:"client,omitempty"`
+	// RedirectOf is the request of the same generation whose response sent the
+	// client here. That request is told whole before, and this one has an id,
+	// bodies and an ending of its own.
+	RedirectOf RequestID `json:"redirectOf,omitempty"`
 }
 
 // BodyEnd says how much of a request body passed.
@@ -128,6 +136,21 @@ func (t *Timing) clamp() {
 	}
 }
 
+// TLS is what is known of the encrypted connection of a response.
+type TLS struct {
+	// Version is "TLS 1.3", …; Cipher the name of the cipher suite; Group that of the key exchange.
+	Version string `json:"version"`
+	Cipher  string `json:"cipher,omitempty"`
+	Group   string `json:"group,omitempty"`
+	// Subject, Issuer and Names (alternative names) are those of the peer's certificate.
+	Subject string   `json:"subject,omitempty"`
+	Issuer  string   `json:"issuer,omitempty"`
+	Names   []string `json:"names,omitempty"`
+	// ValidFrom and ValidTo are the certificate's, in seconds since the Unix epoch.
+	ValidFrom float64 `json:"validFrom,omitempty"`
+	ValidTo   float64 `json:"validTo,omitempty"`
+}
+
 // Response tells the headers of a response.
 type Response struct {
 	ID         RequestID `json:"id"`
@@ -150,6 +173,8 @@ type Response struct {
 	// RequestHeaders are the headers that were sent, when more is known than at the start.
 	RequestHeaders []Header `json:"requestHeaders,omitempty"`
 	Timing         *Timing  `json:"timing,omitempty"`
+	// TLS is nil for a connection that is not encrypted, or not known to be.
+	TLS *TLS `json:"tls,omitempty"`
 	// HasBody says that body bytes may follow.
 	HasBody bool `json:"hasBody,omitempty"`
 }
@@ -170,11 +195,15 @@ type Message struct {
 	// Event and EventID are those of a server-sent event.
 	Event   string `json:"event,omitempty"`
 	EventID string `json:"eventId,omitempty"`
-	// Opcode is that of a WebSocket frame.
+	// Opcode is that of a WebSocket frame: 1 text, 2 bytes, 8 close, 9 ping, 10 pong.
 	Opcode int `json:"opcode,omitempty"`
+	// Code is the status of a close frame, whose reason is Data.
+	Code int `json:"code,omitempty"`
 	// Data is the text, or base64 of the bytes if Base64 is set.
 	Data   string `json:"data"`
 	Base64 bool   `json:"base64,omitempty"`
+	// Bytes is the size of the whole message when Data is only its beginning.
+	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // End closes a request whose headers have come.
@@ -190,6 +219,8 @@ type End struct {
 	Error string `json:"error,omitempty"`
 	// Canceled says that the application gave up reading.
 	Canceled bool `json:"canceled,omitempty"`
+	// Trailers are the header lines that came after the body.
+	Trailers []Header `json:"trailers,omitempty"`
 }
 
 // Error closes a request that got no headers.
