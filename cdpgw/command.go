@@ -107,12 +107,17 @@ type realmOf struct {
 	generation subjects.Generation
 }
 
+// errOnlyLook is what somebody hears who may not change programs.
+const errOnlyLook = "This connection may only look: its role is view. Changes need a token with the role debug."
+
 // reachable returns the live realm of a source, or why a method cannot reach it.
 func (s *session) reachable(src *fold.Source, m realm.Method) (realmOf, error) {
 	name := src.Name()
 	switch {
 	case s.gateway.commander == nil:
 		return realmOf{}, failf("This gateway only shows what sources recorded: it was started without a connection to them.")
+	case m.Changes() && !s.target.grant.Controls():
+		return realmOf{}, failf("%s", errOnlyLook)
 	case !src.Connected || !src.Life.Opened || src.Life.Closed:
 		return realmOf{}, failf("%s is not connected; what is shown is its last state.", name)
 	case !realm.Supports(src.Life.Descriptor.Capabilities, m):
@@ -143,11 +148,19 @@ func (s *session) command(ctx context.Context, at realmOf, m realm.Method, param
 	return result, nil
 }
 
+// who names the person behind the session: the name of their token, and their address.
+func (s *session) who() string {
+	if name := s.target.grant.Name; name != "" {
+		return name + " at " + s.conn.remote
+	}
+	return s.conn.remote
+}
+
 func (s *session) audit(ctx context.Context, at realmOf, m realm.Method, params json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, auditWait)
 	defer cancel()
 	err := s.gateway.commander.Audit(ctx, realm.Audit{
-		Time: float64(time.Now().UnixMicro()) / 1000, Gateway: string(s.gateway.id), Session: string(s.id), Who: s.conn.remote,
+		Time: float64(time.Now().UnixMicro()) / 1000, Gateway: string(s.gateway.id), Session: string(s.id), Who: s.who(),
 		Source: string(at.source), Generation: string(at.generation), Method: m, Params: params,
 	})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/natscope/natscope/cdpgw/access"
 )
 
 // The bounds of one connection.
@@ -28,6 +30,7 @@ const (
 // The reasons for which the gateway closes a connection, as DevTools shows them.
 const (
 	reasonStopping = "The natscope gateway is stopping. Reconnect when it is back."
+	reasonRevoked  = "Access to this natscope gateway was withdrawn. Ask whoever runs it for a new token."
 	reasonLagging  = "DevTools fell too far behind the sources and was disconnected. Reconnect to see the current state."
 )
 
@@ -38,6 +41,8 @@ type conn struct {
 	queue *queue
 	// remote is the client's address, for the audit.
 	remote string
+	// holds reports whether what let the connection in is still given.
+	holds func() bool
 	// ctx ends with the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -73,6 +78,11 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusForbidden, err.Error())
 		return
 	}
+	t.grant = access.GrantOf(r)
+	if !t.admitted() {
+		plain(w, http.StatusForbidden, "Your token does not allow to see "+t.title()+".")
+		return
+	}
 	if !websocket.IsWebSocketUpgrade(r) {
 		plain(w, http.StatusUpgradeRequired, "This is the WebSocket of a DevTools target. The links that open DevTools on it are at /.")
 		return
@@ -88,7 +98,7 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		g.log.Debug("not a DevTools connection", "remote", r.RemoteAddr, "error", err)
 		return
 	}
-	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds), remote: r.RemoteAddr}
+	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds), remote: r.RemoteAddr, holds: access.Holds(r)}
 	c.ctx, c.cancel = context.WithCancel(g.ctx)
 	g.serve(c, t)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects/source"
 )
@@ -65,10 +66,21 @@ func (g *Gateway) serveVerb(w http.ResponseWriter, verb, id string) {
 
 // list returns the targets: the space, then every source in the order of its appearance.
 func (g *Gateway) list(r *http.Request) []listing {
-	all := g.listing(r, target{space: g.space}, string(g.space), "all sources of the space "+string(g.space))
-	out := []listing{all}
+	grant := access.GrantOf(r)
+	out := []listing{}
+	if !grant.Space(string(g.space)) {
+		return out
+	}
+	all := "all sources of the space "
+	if grant.Narrow() {
+		all = "the sources that you may see of the space "
+	}
+	out = append(out, g.listing(r, target{space: g.space}, string(g.space), all+string(g.space)))
 	g.state.View(func(s *fold.Space) {
 		for _, src := range s.Sources() {
+			if !grant.Source(string(src.ID)) {
+				continue
+			}
 			e := g.listing(r, target{space: g.space, source: src.ID}, sourceTitle(src), string(kindOf(src)))
 			e.URL = frameURL(g.space, src)
 			out = append(out, e)
@@ -91,14 +103,15 @@ func (g *Gateway) listing(r *http.Request, t target, title, description string) 
 
 // base returns scheme security, host and path prefix under which the client reaches the gateway.
 func (g *Gateway) base(r *http.Request) (secure bool, hostPath string) {
+	prefix := access.PrefixOf(r)
 	if g.external != nil {
-		return g.external.Scheme == "https", g.external.Host + g.external.Path
+		return g.external.Scheme == "https", g.external.Host + g.external.Path + prefix
 	}
 	host := r.Host
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	return r.TLS != nil, host
+	return r.TLS != nil, host + prefix
 }
 
 func (g *Gateway) webSocketURL(r *http.Request, t target) string {

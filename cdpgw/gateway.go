@@ -34,6 +34,10 @@ type Options struct {
 	Limits subjects.Limits
 	// Access allows hosts and origins besides the safe ones.
 	Access access.Policy
+	// Tokens are the tokens that Handler asks for; nil means none.
+	Tokens *access.Tokens
+	// Grant is what Handler lets everybody do where no token is needed; the zero Grant means everything.
+	Grant access.Grant
 	// External is the address under which clients reach the gateway, such as
 	// "https://tools.example/natscope", when that is not what their Host header
 	// says. Its host is allowed by itself.
@@ -51,6 +55,8 @@ type Gateway struct {
 	id       subjects.GatewayID
 	limits   subjects.Limits
 	access   access.Policy
+	tokens   *access.Tokens
+	grant    access.Grant
 	external *url.URL
 	version  string
 	log      *slog.Logger
@@ -79,7 +85,7 @@ var ErrOptions = errors.New("cdpgw: invalid options")
 
 // New returns a gateway over a state. The error wraps ErrOptions.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, version: o.Version, log: o.Logger, bounds: defaultBounds}
+	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, tokens: o.Tokens, grant: o.Grant, version: o.Version, log: o.Logger, bounds: defaultBounds}
 	if g.state == nil {
 		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
 	}
@@ -105,6 +111,7 @@ func New(o Options) (*Gateway, error) {
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.routes()
 	g.hub = newHub(g.state)
+	g.running.Go(g.revoke)
 	if err := g.listen(o); err != nil {
 		g.hub.close()
 		g.cancel()
@@ -148,8 +155,14 @@ func (g *Gateway) routes() {
 }
 
 // Handler returns the HTTP handler of the gateway: /json and below,
-// /devtools/page/ and the page of links at /. It checks Host and Origin itself.
-func (g *Gateway) Handler() http.Handler { return g.access.Middleware(g.mux) }
+// /devtools/page/ and the page of links at /. It checks Host, token and Origin itself.
+func (g *Gateway) Handler() http.Handler {
+	return access.Door{Policy: g.access, Tokens: g.tokens, Grant: g.grant, Logger: g.log}.Middleware(g.Routes())
+}
+
+// Routes returns the handler without its door, for whoever puts more behind the
+// same one. A request that came through no access.Door sees and does nothing.
+func (g *Gateway) Routes() http.Handler { return g.mux }
 
 // enter counts a connection that begins; false when the gateway is closing.
 func (g *Gateway) enter() bool {

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 
+	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/replica"
 )
@@ -43,8 +44,16 @@ func (g *Gateway) serveIndex(w http.ResponseWriter, r *http.Request) {
 	if r, ok := g.state.(interface{ Status() replica.Status }); ok {
 		page.Waiting = r.Status().Waiting
 	}
+	grant := access.GrantOf(r)
+	if !grant.Space(string(g.space)) {
+		plain(w, http.StatusForbidden, "Your token does not allow to see the space "+string(g.space)+".")
+		return
+	}
 	g.state.View(func(s *fold.Space) {
 		for _, src := range s.Sources() {
+			if !grant.Source(string(src.ID)) {
+				continue
+			}
 			d := src.Life.Descriptor
 			page.Sources = append(page.Sources, indexSource{
 				Name: src.Name(), ID: string(src.ID), Kind: string(kindOf(src)), Title: d.Title, URL: d.URL, Runtime: d.Runtime,

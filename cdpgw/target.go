@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
@@ -33,6 +34,13 @@ type target struct {
 	// link to DevTools: Chrome refuses "?" and takes "&" for itself there.
 	pattern string
 	kind    source.Kind
+	// grant is what the connection may see and do.
+	grant access.Grant
+}
+
+// admitted reports whether the grant covers the target at all.
+func (t target) admitted() bool {
+	return t.grant.Space(string(t.space)) && (t.source == "" || t.grant.Source(string(t.source)))
 }
 
 // id returns the target's id.
@@ -69,6 +77,9 @@ func (t target) title() string {
 
 // includes reports whether a source belongs to the target.
 func (t target) includes(s *fold.Source) bool {
+	if !t.grant.Source(string(s.ID)) {
+		return false
+	}
 	if t.source != "" {
 		return s.ID == t.source
 	}

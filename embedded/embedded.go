@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,8 +51,21 @@ type Options struct {
 	Parts Parts
 	// NATSAddr is the loopback address of the embedded server's listener; empty means DefaultNATS, port 0 any port.
 	NATSAddr string
-	// HTTPAddr is the loopback address of the gateway; empty means DefaultHTTP, port 0 any port.
+	// HTTPAddr is the address of the gateway; empty means DefaultHTTP, port 0 any
+	// port. One that is not a loopback address needs Tokens and one of TLS and BehindProxy.
 	HTTPAddr string
+	// TLS is what the gateway serves its connections with; nil means plain HTTP.
+	TLS *tls.Config
+	// BehindProxy says that a proxy which ends TLS stands between the gateway and
+	// everybody else. External is the address that people use then.
+	BehindProxy bool
+	// External is the address under which people reach the gateway, such as
+	// "https://tools.example/natscope", when it is not the one it listens on.
+	External string
+	// Tokens are the access tokens of the gateway; nil means that none is needed.
+	Tokens *access.Tokens
+	// Role is what everybody may do where no token is needed; empty means access.RoleDebug.
+	Role access.Role
 	// Hosts are names besides localhost and IP literals that requests may be addressed to.
 	Hosts []string
 	// Origins are web origins, exactly, that may open DevTools connections, and whose pages may be sources.
@@ -84,9 +100,15 @@ type Instance struct {
 	space subjects.Space
 	token string
 	addr  string
-	nats  string
-	conn  *nats.Conn
-	log   *slog.Logger
+	// secure says that addr speaks TLS; external is the address that people use, if it is another one.
+	secure   bool
+	external string
+	nats     string
+	conn     *nats.Conn
+	log      *slog.Logger
+
+	// draining says that Close was called.
+	draining atomic.Bool
 
 	mu    sync.Mutex // guards stops
 	stops []stop     // what to end, in reverse order
@@ -232,12 +254,17 @@ func (i *Instance) startStore(ctx context.Context, o Options) (*replica.Replica,
 // startDoors opens the listener with the gateway and the ingest behind it. A
 // gateway beside a store reads the store's replica, so that nothing is folded twice.
 func (i *Instance) startDoors(ctx context.Context, o Options, state *replica.Replica) error {
+	if err := o.checkDoors(); err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
 	if o.Parts.Gateway {
-		if err := i.startGateway(ctx, o, mux, state); err != nil {
+		var err error
+		if state, err = i.startGateway(ctx, o, mux, state); err != nil {
 			return err
 		}
 	}
+	health{i, state}.routes(mux)
 	if o.Parts.Ingest {
 		if err := i.startIngest(o, mux); err != nil {
 			return err
@@ -248,15 +275,22 @@ func (i *Instance) startDoors(ctx context.Context, o Options, state *replica.Rep
 		return err
 	}
 	i.addr = l.Addr().String()
-	i.serve(l, access.Policy{Hosts: o.Hosts, Origins: o.Origins}.Middleware(mux))
+	if o.TLS != nil {
+		i.secure = true
+		l = tls.NewListener(l, o.TLS)
+	}
+	i.external = strings.TrimSuffix(o.External, "/")
+	i.serve(l, o.door().Middleware(mux))
 	return nil
 }
 
-func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux, state *replica.Replica) error {
+// startGateway mounts a gateway, and returns the replica that it shows: the
+// given one, or one of its own.
+func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux, state *replica.Replica) (*replica.Replica, error) {
 	if state == nil {
 		r, err := replica.Open(ctx, replica.Options{Conn: i.conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})
 		if err != nil {
-			return fmt.Errorf("embedded: replica: %w", err)
+			return nil, fmt.Errorf("embedded: replica: %w", err)
 		}
 		i.onStop("replica", func(context.Context) error { return r.Close() })
 		state = r
@@ -264,13 +298,14 @@ func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeM
 	gw, err := cdpgw.New(cdpgw.Options{
 		State: state, Conn: i.conn, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
 		Limits: o.Limits, Logger: o.Logger, Version: o.Version, Access: access.Policy{Hosts: o.Hosts, Origins: o.Origins},
+		External: o.External,
 	})
 	if err != nil {
-		return fmt.Errorf("embedded: gateway: %w", err)
+		return nil, fmt.Errorf("embedded: gateway: %w", err)
 	}
 	i.onStop("gateway", gw.Close)
-	mux.Handle("/", gw.Handler())
-	return nil
+	mux.Handle("/", gw.Routes())
+	return state, nil
 }
 
 func (i *Instance) startIngest(o Options, mux *http.ServeMux) error {
@@ -321,6 +356,7 @@ func (i *Instance) onStop(name string, end func(context.Context) error) {
 // is written, the server's files are closed. It returns the first error, after
 // everything was tried, and may be called more than once.
 func (i *Instance) Close(ctx context.Context) error {
+	i.draining.Store(true)
 	i.mu.Lock()
 	stops := i.stops
 	i.stops = nil
@@ -343,12 +379,26 @@ func (i *Instance) Conn() *nats.Conn { return i.conn }
 // NATS returns the URL at which producers reach the NATS server.
 func (i *Instance) NATS() string { return i.nats }
 
-// HTTP returns the address of the gateway, such as "http://127.0.0.1:9230".
-func (i *Instance) HTTP() string { return "http://" + i.addr }
+// HTTP returns the address of the gateway, such as "http://127.0.0.1:9230": the
+// external one where there is one.
+func (i *Instance) HTTP() string {
+	switch {
+	case i.external != "":
+		return i.external
+	case i.secure:
+		return "https://" + i.addr
+	}
+	return "http://" + i.addr
+}
 
-// DevTools returns the address that opens the whole space in Chrome's own DevTools.
+// Addr returns the host and port that the gateway listens on.
+func (i *Instance) Addr() string { return i.addr }
+
+// DevTools returns the address that opens the whole space in Chrome's own
+// DevTools. Where a token is needed, /t/<token> has to be put before /devtools.
 func (i *Instance) DevTools() string {
-	return "devtools://devtools/bundled/devtools_app.html?ws=" + i.addr + "/devtools/page/" + string(i.space)
+	scheme, at, _ := strings.Cut(i.HTTP(), "://")
+	return "devtools://devtools/bundled/devtools_app.html?" + strings.Replace(scheme, "http", "ws", 1) + "=" + at + "/devtools/page/" + string(i.space)
 }
 
 // ClientScript returns the address of the script that makes a browser page a source, token included.

@@ -14,8 +14,7 @@ import (
 const portTries = 100
 
 // listen opens a TCP listener. An occupied port advances to the next free one,
-// and says so; port 0 asks the system for any. The address must be a loopback
-// one: whoever reaches the gateway controls the programs behind it.
+// and says so; port 0 asks the system for any. Who may listen beyond this machine was checked before.
 func listen(ctx context.Context, what, addr string, log *slog.Logger) (net.Listener, error) {
 	host, p, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -24,9 +23,6 @@ func listen(ctx context.Context, what, addr string, log *slog.Logger) (net.Liste
 	first, err := strconv.ParseUint(p, 10, 16)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %s address %q has no valid port", what, addr)
-	}
-	if !loopback(host) {
-		return nil, fmt.Errorf("embedded: %s address %q is not a loopback address; natscope grants control over programs and listens on this machine only", what, addr)
 	}
 	var lc net.ListenConfig
 	for port := int(first); port <= 65535 && port <= int(first)+portTries; port++ {
@@ -47,6 +43,9 @@ func listen(ctx context.Context, what, addr string, log *slog.Logger) (net.Liste
 // freePort finds the address that a nats-server shall listen on, with the same
 // advance as listen. The server binds it a moment later by itself.
 func freePort(ctx context.Context, what, addr string, log *slog.Logger) (string, error) {
+	if host, _, err := net.SplitHostPort(addr); err == nil && !loopback(host) {
+		return "", fmt.Errorf("embedded: %s address %q is not a loopback address; the server in this process serves this machine only, use a NATS server of its own for others", what, addr)
+	}
 	l, err := listen(ctx, what, addr, log)
 	if err != nil {
 		return "", err

@@ -18,14 +18,13 @@ import (
 // partFlags are the flags of the commands that run one part of natscope against a NATS server elsewhere.
 type partFlags struct {
 	connectFlags
-	parts          embedded.Parts
-	space          string
-	port           uint16
-	hosts, origins []string
-	storage        storageFlags
-	keep           keepFlags
-	verbose        bool
-	readyJSON      bool
+	parts     embedded.Parts
+	space     string
+	doors     doorFlags
+	storage   storageFlags
+	keep      keepFlags
+	verbose   bool
+	readyJSON bool
 }
 
 func newStore() *cobra.Command {
@@ -43,7 +42,7 @@ func newGateway() *cobra.Command {
 	f := &partFlags{parts: embedded.Parts{Gateway: true}}
 	c := f.command("gateway", "Run a gateway: show a space in DevTools", `Serves DevTools connections, and the list of targets at its root. Gateways keep
 nothing that matters: run as many as you like, and reconnect to any.`)
-	f.doors(c)
+	f.doors.register(c.Flags())
 	f.keep.register(c.Flags())
 	return c
 }
@@ -52,7 +51,7 @@ func newIngest() *cobra.Command {
 	f := &partFlags{parts: embedded.Parts{Ingest: true}}
 	c := f.command("ingest", "Run an ingest: let browser pages in", `Serves the client script and admits the pages that load it. The token that pages need
 is taken from $NATSCOPE_TOKEN, or made anew.`)
-	f.doors(c)
+	f.doors.register(c.Flags())
 	return c
 }
 
@@ -76,19 +75,19 @@ func (f *partFlags) command(use, short, long string) *cobra.Command {
 	return c
 }
 
-// doors adds the flags of parts that listen.
-func (f *partFlags) doors(c *cobra.Command) {
-	fl := c.Flags()
-	fl.Uint16Var(&f.port, "port", 9230, "port on 127.0.0.1; an occupied one advances, 0 takes any")
-	fl.StringArrayVar(&f.hosts, "allow-host", nil, "additional host name that requests may be addressed to (repeatable)")
-	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
+// doorsCheck checks the flags of parts that listen.
+func (f *partFlags) doorsCheck() error {
+	if f.parts.Store {
+		return nil
+	}
+	return f.doors.check()
 }
 
 func (f *partFlags) check() error {
 	if !subjects.IsToken(f.space) {
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
-	return errors.Join(checkOrigins(f.origins), f.connectFlags.check(), f.storage.check(), f.keep.check())
+	return errors.Join(f.doorsCheck(), f.connectFlags.check(), f.storage.check(), f.keep.check())
 }
 
 // run connects, starts the part, and stops when ctx ends.
@@ -99,11 +98,16 @@ func (f *partFlags) run(ctx context.Context, name string, stdout, stderr io.Writ
 		return err
 	}
 	defer conn.Close()
-	i, err := embedded.Start(ctx, embedded.Options{
+	o := embedded.Options{
 		Space: subjects.Space(f.space), Conn: conn, Parts: f.parts, Storage: f.storage.storage(), Limits: f.keep.limits(),
-		HTTPAddr: local(f.port), Hosts: f.hosts, Origins: f.origins,
 		Token: os.Getenv("NATSCOPE_TOKEN"), Version: version(), Logger: log,
-	})
+	}
+	if !f.parts.Store {
+		if err := f.doors.apply(&o); err != nil {
+			return err
+		}
+	}
+	i, err := embedded.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped before the %s was ready: %w", name, err)

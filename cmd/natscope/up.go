@@ -22,13 +22,13 @@ const stopWithin = 5 * time.Second
 
 // upFlags are the flags of natscope up.
 type upFlags struct {
-	port, natsPort, demoPort uint16
-	data, nats, space        string
-	memory, demo, readyJSON  bool
-	verbose                  bool
-	hosts, origins           []string
-	storage                  storageFlags
-	keep                     keepFlags
+	natsPort, demoPort      uint16
+	data, nats, space       string
+	memory, demo, readyJSON bool
+	verbose                 bool
+	doors                   doorFlags
+	storage                 storageFlags
+	keep                    keepFlags
 }
 
 func newUp() *cobra.Command {
@@ -50,7 +50,6 @@ client script. With --demo a small Go service and its page come along.`,
 		},
 	}
 	fl := c.Flags()
-	fl.Uint16Var(&f.port, "port", 9230, "port of the gateway on 127.0.0.1; an occupied one advances, 0 takes any")
 	fl.Uint16Var(&f.natsPort, "nats-port", 4222, "port of the embedded NATS server on 127.0.0.1; an occupied one advances, 0 takes any")
 	fl.StringVar(&f.data, "data", "", "directory for streams and state (default: keep everything in memory)")
 	fl.BoolVar(&f.memory, "memory", false, "keep everything in memory, which is the default without --data")
@@ -58,8 +57,7 @@ client script. With --demo a small Go service and its page come along.`,
 	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space to serve")
 	fl.BoolVar(&f.demo, "demo", false, "add a demo: a Go service and its page")
 	fl.Uint16Var(&f.demoPort, "demo-port", 0, "port of the demo on 127.0.0.1, 0 takes any")
-	fl.StringArrayVar(&f.hosts, "allow-host", nil, "additional host name that requests may be addressed to (repeatable)")
-	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
+	f.doors.register(fl)
 	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers, and nothing else there")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
 	f.storage.register(fl)
@@ -74,12 +72,10 @@ func (f *upFlags) check() error {
 		return errors.New("--memory and --data exclude each other")
 	case f.nats != "" && (f.data != "" || f.memory):
 		return errors.New("--nats uses a server elsewhere, which decides about --data and --memory")
-	case checkOrigins(f.origins) != nil:
-		return checkOrigins(f.origins)
 	case !subjects.IsToken(f.space):
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
-	return errors.Join(f.storage.check(), f.keep.check())
+	return errors.Join(f.doors.check(), f.storage.check(), f.keep.check())
 }
 
 // ready is the line that --ready-json prints.
@@ -97,12 +93,14 @@ type ready struct {
 // run starts everything, says where it is, and stops when ctx ends.
 func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := newLog(stderr, f.verbose)
-	i, err := embedded.Start(ctx, embedded.Options{
-		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats,
-		NATSAddr: local(f.natsPort), HTTPAddr: local(f.port),
-		Storage: f.storage.storage(), Limits: f.keep.limits(),
-		Hosts: f.hosts, Origins: f.origins, Version: version(), Logger: log,
-	})
+	o := embedded.Options{
+		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats, NATSAddr: local(f.natsPort),
+		Storage: f.storage.storage(), Limits: f.keep.limits(), Version: version(), Logger: log,
+	}
+	if err := f.doors.apply(&o); err != nil {
+		return err
+	}
+	i, err := embedded.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
 			return errors.New("stopped before everything was ready")
