@@ -90,6 +90,7 @@ func (e *encoder) bodyEnd(v *network.BodyEnd) {
 	e.num("bytes", v.Bytes)
 	e.num("captured", v.Captured)
 	e.flag("truncated", v.Truncated)
+	e.flag("redacted", v.Redacted)
 	e.close()
 }
 
@@ -115,6 +116,7 @@ func (e *encoder) response(r *network.Response) {
 		e.tls(t)
 	}
 	e.flag("hasBody", r.HasBody)
+	e.opt("route", r.Route)
 	e.close()
 }
 
@@ -171,6 +173,20 @@ func (e *encoder) dataReceived(v *network.DataReceived) {
 	e.close()
 }
 
+func (e *encoder) message(v *network.Message) {
+	e.object(v.ID)
+	e.flag("sent", v.Sent)
+	e.opt("event", v.Event)
+	e.opt("eventId", v.EventID)
+	e.count("opcode", int64(v.Opcode))
+	e.count("code", int64(v.Code))
+	e.str("data", v.Data)
+	e.flag("base64", v.Base64)
+	e.count("bytes", v.Bytes)
+	e.count("retry", v.Retry)
+	e.close()
+}
+
 func (e *encoder) end(v *network.End) {
 	e.object(v.ID)
 	e.num("bytes", v.Bytes)
@@ -179,6 +195,7 @@ func (e *encoder) end(v *network.End) {
 	e.flag("truncated", v.Truncated)
 	e.opt("error", v.Error)
 	e.flag("canceled", v.Canceled)
+	e.flag("redacted", v.Redacted)
 	e.headers("trailers", v.Trailers)
 	e.close()
 }

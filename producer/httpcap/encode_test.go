@@ -83,6 +83,10 @@ func checkAll(t *testing.T, s string, n int) {
 	fill(reflect.ValueOf(&data).Elem(), s, n)
 	same(t, "dataReceived", data, func(e *encoder) { e.dataReceived(&data) })
 
+	var message network.Message
+	fill(reflect.ValueOf(&message).Elem(), s, n)
+	same(t, "message", message, func(e *encoder) { e.message(&message) })
+
 	var end network.End
 	fill(reflect.ValueOf(&end).Elem(), s, n)
 	same(t, "end", end, func(e *encoder) { e.end(&end) })
@@ -107,6 +111,7 @@ func TestEncoderLeavesOutWhatIsZero(t *testing.T) {
 		{network.Response{ID: "a"}, func(e *encoder) { e.response(&network.Response{ID: "a"}) }},
 		{network.BodyEnd{ID: "a"}, func(e *encoder) { e.bodyEnd(&network.BodyEnd{ID: "a"}) }},
 		{network.DataReceived{ID: "a"}, func(e *encoder) { e.dataReceived(&network.DataReceived{ID: "a"}) }},
+		{network.Message{ID: "a"}, func(e *encoder) { e.message(&network.Message{ID: "a"}) }},
 		{network.End{ID: "a"}, func(e *encoder) { e.end(&network.End{ID: "a"}) }},
 		{network.Error{ID: "a"}, func(e *encoder) { e.failure(&network.Error{ID: "a"}) }},
 	} {

@@ -100,6 +100,9 @@ type BodyEnd struct {
 	Captured int64 `json:"captured"`
 	// Truncated says that Captured is less than what passed.
 	Truncated bool `json:"truncated,omitempty"`
+	// Redacted says that the source's rules changed or withheld what was kept.
+	// Captured then counts what was kept, which need not be as long as what passed.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 // Timing holds the phases of a request in milliseconds after its start; -1 means that the phase did not occur.
@@ -177,6 +180,9 @@ type Response struct {
 	TLS *TLS `json:"tls,omitempty"`
 	// HasBody says that body bytes may follow.
 	HasBody bool `json:"hasBody,omitempty"`
+	// Route is that of an incoming request, when the start did not know it:
+	// a router tells it behind what captures.
+	Route string `json:"route,omitempty"`
 }
 
 // DataReceived tells that response bytes came.
@@ -204,6 +210,8 @@ type Message struct {
 	Base64 bool   `json:"base64,omitempty"`
 	// Bytes is the size of the whole message when Data is only its beginning.
 	Bytes int64 `json:"bytes,omitempty"`
+	// Retry is the time in milliseconds after which a server-sent event tells its client to connect again.
+	Retry int64 `json:"retry,omitempty"`
 }
 
 // End closes a request whose headers have come.
@@ -219,6 +227,8 @@ type End struct {
 	Error string `json:"error,omitempty"`
 	// Canceled says that the application gave up reading.
 	Canceled bool `json:"canceled,omitempty"`
+	// Redacted says that the source's rules changed or withheld what was kept, as in BodyEnd.
+	Redacted bool `json:"redacted,omitempty"`
 	// Trailers are the header lines that came after the body.
 	Trailers []Header `json:"trailers,omitempty"`
 }

@@ -227,6 +227,7 @@ func apply[T interface {
 		v.Bytes, v.Wire = clampBytes(v.Bytes), clampBytes(v.Wire)
 		c.Data = &v
 	case Message:
+		v.clamp()
 		c.Message = &v
 	}
 	return c, nil
@@ -251,6 +252,7 @@ func payloadID(v any) RequestID {
 }
 
 func (r *Request) addMessage(t float64, v Message) {
+	v.clamp()
 	r.Messages = append(r.Messages, Timed[Message]{t, v})
 	bytes, from := 0, len(r.Messages)
 	for from > 0 && len(r.Messages)-from < maxMessages {
@@ -263,6 +265,8 @@ func (r *Request) addMessage(t float64, v Message) {
 	r.Messages = r.Messages[from:]
 	r.MessagesLost += uint64(from)
 }
+
+func (m *Message) clamp() { m.Bytes, m.Retry = clampBytes(m.Bytes), clampBytes(m.Retry) }
 
 func (m *Message) size() int { return len(m.Data) + len(m.Event) + len(m.EventID) }
 
