@@ -16,6 +16,9 @@ type Limits struct {
 	BodyJournalBytes int64
 	// Requests is how many requests, running and finished, are kept for one source. 2000.
 	Requests int
+	// RequestsBytes is how much of the addresses, headers, stacks and messages of
+	// requests is kept for one source. 32 MiB.
+	RequestsBytes int64
 	// ConsoleEntries is how many console messages are kept for one source. 1000.
 	ConsoleEntries int
 	// Faults is how many faults are kept for one source; older ones are only counted. 50.
@@ -64,6 +67,7 @@ func DefaultLimits() Limits {
 		BodyChunkBytes:    48 << 10,
 		BodyJournalBytes:  256 << 20,
 		Requests:          2000,
+		RequestsBytes:     32 << 20,
 		ConsoleEntries:    1000,
 		Faults:            50,
 		FrameRecords:      2048,
@@ -94,6 +98,7 @@ func (l Limits) WithDefaults() Limits {
 	or(&l.BodyChunkBytes, d.BodyChunkBytes)
 	or(&l.BodyJournalBytes, d.BodyJournalBytes)
 	or(&l.Requests, d.Requests)
+	or(&l.RequestsBytes, d.RequestsBytes)
 	or(&l.ConsoleEntries, d.ConsoleEntries)
 	or(&l.Faults, d.Faults)
 	or(&l.FrameRecords, d.FrameRecords)

@@ -114,7 +114,7 @@ func (f *Fake) Fold() ([]*network.Request, error) {
 	var s network.State
 	last := -1.0
 	for i, r := range f.records {
-		c, err := s.Apply("g", r.T, r.Topic, r.Data, 0)
+		c, err := s.Apply("g", r.T, r.Topic, r.Data, network.Keep{})
 		if err != nil {
 			return nil, fmt.Errorf("record %d, %s: %w", i, r.Data, err)
 		}

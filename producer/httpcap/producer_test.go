@@ -94,7 +94,7 @@ func foldStream(t *testing.T, messages []natstest.Message) *network.State {
 			t.Fatal(err)
 		}
 		for _, r := range f.Records {
-			if c, err := s.Apply(string(subject.Generation), r.T, r.Topic, r.Data, 0); err != nil || c == nil {
+			if c, err := s.Apply(string(subject.Generation), r.T, r.Topic, r.Data, network.Keep{}); err != nil || c == nil {
 				t.Errorf("%s %s: change %v, %v", r.Topic, r.Data, c, err)
 			}
 		}

@@ -185,7 +185,7 @@ func (s *Source) record(changes []Change, plane subjects.Plane, r subjects.Recor
 		changes, err = s.tree(changes, r, ids)
 	case subjects.PlaneNet:
 		var c *network.Change
-		if c, err = s.Net.Apply(string(s.Generation), r.T, r.Topic, r.Data, s.limits.Requests); c != nil {
+		if c, err = s.Net.Apply(string(s.Generation), r.T, r.Topic, r.Data, network.Keep{Requests: s.limits.Requests, Bytes: s.limits.RequestsBytes}); c != nil {
 			if c.Topic == network.TopicStart {
 				c.Request.Origin = s.Life.Descriptor.Origin
 			}

@@ -128,6 +128,9 @@ func (t *Tracker) requestChanged(c *network.Change) {
 		mark = always
 	}
 	t.net.touch(c.Request.Order, mark)
+	for _, q := range c.Moved {
+		t.net.touch(q.Order, mark)
+	}
 }
 
 func (t *Tracker) treeChanged(c tree.Change) {

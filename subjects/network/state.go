@@ -43,8 +43,12 @@ type Timed[T any] struct {
 type Request struct {
 	// Generation is the generation that made the request, as the caller of Apply named it.
 	Generation string `json:"generation"`
-	// Order numbers the requests of a source in the order of their starts, from 1.
+	// Order is the request's place among those of its source, from 1: that of its
+	// start, or a later one for a running request that was kept in spite of its age.
 	Order uint64 `json:"order"`
+	// Root is the first request of the chain of redirects that led here; it is
+	// empty for a request that no redirect led to.
+	Root RequestID `json:"root,omitempty"`
 	// Origin is the wall-clock time at which the generation's clock read zero, in
 	// milliseconds since the Unix epoch, as the caller of Apply set it; it makes
 	// the times of a request comparable after its generation is gone.
@@ -64,6 +68,9 @@ type Request struct {
 	EndedAt float64 `json:"endedAt,omitempty"`
 	End     *End    `json:"end,omitempty"`
 	Error   *Error  `json:"error,omitempty"`
+
+	// fixed and messages are the bytes of everything but messages, and of them.
+	fixed, messages int
 }
 
 // ID returns the request's id in its generation.
@@ -77,14 +84,20 @@ type key struct {
 
 // State is the fold of the net plane of one source over all its generations.
 type State struct {
-	// Requests holds the kept requests in order of their starts.
+	// Requests holds the kept requests by their Order, which has no holes.
 	Requests []*Request
-	// Evicted counts requests that were dropped to keep the limit.
+	// Evicted counts the places that were given up to keep the bounds.
 	Evicted uint64
-	// Started counts all requests ever.
+	// Started counts the places that were given: one for each start, and one more
+	// whenever a running request is kept in spite of its age.
 	Started uint64
 
 	byKey map[key]*Request
+	// newest holds the last request of each chain of redirects, by its first.
+	newest map[key]*Request
+	// bytes and running sum over Requests.
+	bytes   int64
+	running int
 }
 
 // Change is what one record did to a request.
@@ -99,6 +112,8 @@ type Change struct {
 	Message *Message
 	// Evicted holds the requests that were dropped to make room.
 	Evicted []*Request
+	// Moved holds the running requests that got a new Order to make room.
+	Moved []*Request
 }
 
 // Get returns a kept request, or nil.
@@ -106,23 +121,43 @@ func (s *State) Get(generation string, id RequestID) *Request {
 	return s.byKey[key{generation, id}]
 }
 
-// Restore appends a request to a state that is being rebuilt from storage, in order of starts.
+// Restore appends a request to a state that is being rebuilt from storage, by Order.
 func (s *State) Restore(r *Request) {
 	if s.byKey == nil {
 		s.byKey = make(map[key]*Request)
 	}
 	s.Requests = append(s.Requests, r)
 	s.byKey[key{r.Generation, r.ID()}] = r
+	if r.Root != "" {
+		s.extend(r)
+	}
+	if r.Ending == Running {
+		s.running++
+	}
+	r.messages = 0
+	for i := range r.Messages {
+		r.messages += r.Messages[i].Value.size()
+	}
+	r.fixed = r.weigh()
+	s.bytes += r.bytes()
 }
 
-// Apply folds one net record. limit is how many requests are kept. The change is
-// nil when the record changes nothing: an unknown topic, or a record of a
-// request that is unknown, evicted or has ended. An error wraps ErrPayload and
-// leaves the state as it was.
-func (s *State) Apply(generation string, t float64, topic string, data json.RawMessage, limit int) (*Change, error) {
+// Apply folds one net record. keep bounds what is kept. The change is nil when
+// the record changes nothing: an unknown topic, or a record of a request that is
+// unknown, evicted or has ended. An error wraps ErrPayload and leaves the state
+// as it was.
+func (s *State) Apply(generation string, t float64, topic string, data json.RawMessage, keep Keep) (*Change, error) {
+	c, err := s.fold(generation, t, topic, data)
+	if c != nil {
+		s.makeRoom(c, keep)
+	}
+	return c, err
+}
+
+func (s *State) fold(generation string, t float64, topic string, data json.RawMessage) (*Change, error) {
 	switch topic {
 	case TopicStart:
-		return s.start(generation, t, data, limit)
+		return s.start(generation, t, data)
 	case TopicRequestBodyEnd:
 		return apply(s, generation, t, topic, data, func(r *Request, v BodyEnd) {
 			v.Bytes, v.Captured = clampBytes(v.Bytes), clampBytes(v.Captured)
@@ -140,7 +175,10 @@ func (s *State) Apply(generation string, t float64, topic string, data json.RawM
 			r.LastData = t
 		})
 	case TopicMessage:
-		return apply(s, generation, t, topic, data, func(r *Request, v Message) { r.addMessage(t, v) })
+		return apply(s, generation, t, topic, data, func(r *Request, v Message) {
+			v.Bytes = clampBytes(v.Bytes)
+			r.addMessage(t, v)
+		})
 	case TopicEnd:
 		return apply(s, generation, t, topic, data, func(r *Request, v End) { r.end(t, v) })
 	case TopicError:
@@ -157,13 +195,13 @@ func (s *State) Gone(generation string, t float64, reason string) []*Change {
 		if r.Generation != generation || r.Ending != Running {
 			continue
 		}
-		r.Ending, r.EndedAt, r.Error = SourceGone, t, &Error{ID: r.ID(), Text: reason}
+		s.weighed(r, func() { r.Ending, r.EndedAt, r.Error = SourceGone, t, &Error{ID: r.ID(), Text: reason} })
 		out = append(out, &Change{Request: r, Topic: TopicError, T: t})
 	}
 	return out
 }
 
-func (s *State) start(generation string, t float64, data json.RawMessage, limit int) (*Change, error) {
+func (s *State) start(generation string, t float64, data json.RawMessage) (*Change, error) {
 	var v Start
 	if err := decode(TopicStart, data, &v); err != nil {
 		return nil, err
@@ -185,23 +223,9 @@ func (s *State) start(generation string, t float64, data json.RawMessage, limit 
 	}
 	v.BodyBytes = min(max(v.BodyBytes, -1), maxBytes)
 	s.Started++
-	r := &Request{Generation: generation, Order: s.Started, Start: Timed[Start]{t, v}}
+	r := &Request{Generation: generation, Order: s.Started, Start: Timed[Start]{t, v}, Root: s.rootOf(generation, v)}
 	s.Restore(r)
-	c := &Change{Request: r, Topic: TopicStart, T: t}
-	for limit > 0 && len(s.Requests) > limit {
-		c.Evicted = append(c.Evicted, s.evict())
-	}
-	return c, nil
-}
-
-// evict drops the oldest request.
-func (s *State) evict() *Request {
-	r := s.Requests[0]
-	s.Requests[0] = nil
-	s.Requests = s.Requests[1:]
-	delete(s.byKey, key{r.Generation, r.ID()})
-	s.Evicted++
-	return r
+	return &Change{Request: r, Topic: TopicStart, T: t}, nil
 }
 
 // apply decodes a payload that names its request and folds it, if that request is running.
@@ -220,7 +244,7 @@ func apply[T interface {
 	if r == nil || r.Ending != Running {
 		return nil, nil
 	}
-	f(r, v)
+	s.weighed(r, func() { f(r, v) })
 	c := &Change{Request: r, Topic: topic, T: t}
 	switch v := any(v).(type) {
 	case DataReceived:
@@ -254,12 +278,10 @@ func payloadID(v any) RequestID {
 func (r *Request) addMessage(t float64, v Message) {
 	v.clamp()
 	r.Messages = append(r.Messages, Timed[Message]{t, v})
-	bytes, from := 0, len(r.Messages)
-	for from > 0 && len(r.Messages)-from < maxMessages {
-		if bytes += r.Messages[from-1].Value.size(); bytes > maxMessageBytes && from < len(r.Messages) {
-			break
-		}
-		from--
+	r.messages += v.size()
+	from := 0
+	for n := len(r.Messages); n-from > maxMessages || r.messages > maxMessageBytes && n-from > 1; from++ {
+		r.messages -= r.Messages[from].Value.size()
 	}
 	clear(r.Messages[:from])
 	r.Messages = r.Messages[from:]

@@ -22,7 +22,7 @@ func TestVectors(t *testing.T) {
 		fold(t, &s, 1, TopicStart, `{"id":"`+id+`","url":"/"}`)
 	}
 	for _, c := range cases {
-		change, err := s.Apply("g", c.T, c.Topic, c.Data, 100)
+		change, err := s.Apply("g", c.T, c.Topic, c.Data, Keep{Requests: 100})
 		switch {
 		case c.Error != "":
 			if !errors.Is(err, ErrPayload) || !strings.Contains(err.Error(), c.Error) || change != nil {
@@ -56,6 +56,9 @@ func checkState(s *State, limit int) error {
 	if limit > 0 && len(s.Requests) > limit || len(s.Requests) != len(s.byKey) || s.Started != s.Evicted+uint64(len(s.Requests)) {
 		return fmt.Errorf("%d requests, %d by key, %d evicted of %d", len(s.Requests), len(s.byKey), s.Evicted, s.Started)
 	}
+	if err := checkSums(s); err != nil {
+		return err
+	}
 	order := uint64(0)
 	for _, r := range s.Requests {
 		switch {
@@ -77,7 +80,7 @@ func checkState(s *State, limit int) error {
 
 func fold(t testing.TB, s *State, at float64, topic, data string) *Change {
 	t.Helper()
-	c, err := s.Apply("g", at, topic, json.RawMessage(data), 4)
+	c, err := s.Apply("g", at, topic, json.RawMessage(data), Keep{Requests: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +142,10 @@ func TestEndings(t *testing.T) {
 func TestGenerations(t *testing.T) {
 	var s State
 	for _, g := range []string{"g1", "g2"} {
-		if c, err := s.Apply(g, 1, TopicStart, json.RawMessage(`{"id":"r","url":"/`+g+`"}`), 4); err != nil || c == nil {
+		if c, err := s.Apply(g, 1, TopicStart, json.RawMessage(`{"id":"r","url":"/`+g+`"}`), Keep{Requests: 4}); err != nil || c == nil {
 			t.Fatal(c, err)
 		}
-		if c, err := s.Apply(g, 2, TopicStart, json.RawMessage(`{"id":"r","url":"/again"}`), 4); err != nil || c != nil {
+		if c, err := s.Apply(g, 2, TopicStart, json.RawMessage(`{"id":"r","url":"/again"}`), Keep{Requests: 4}); err != nil || c != nil {
 			t.Errorf("a doubled start gives %+v, %v", c, err)
 		}
 	}
@@ -225,7 +228,7 @@ func FuzzApply(f *testing.F) {
 				continue
 			}
 			before := s.Started
-			c, err := s.Apply("g", 1, topic, json.RawMessage(data), 3)
+			c, err := s.Apply("g", 1, topic, json.RawMessage(data), Keep{Requests: 3})
 			if err != nil && (!errors.Is(err, ErrPayload) || c != nil || s.Started != before) {
 				t.Fatalf("%v, %+v", err, c)
 			}
