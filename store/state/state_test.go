@@ -11,6 +11,7 @@ import (
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/internal/natstest"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/network"
 )
 
 var stream = Stream{Name: "s", Created: time.Unix(5, 0)}
@@ -101,6 +102,37 @@ func TestTakingTurns(t *testing.T) {
 			}
 			src.Live(500, seed)
 		})
+	}
+}
+
+// Requests that live long move to new places, and a chain of redirects leads
+// through several; both are saved where they are.
+func TestLongRequestsAndRedirects(t *testing.T) {
+	l := subjects.Limits{Requests: 40}
+	s, parts := &saver{space: fold.New("t", l)}, make(map[string][]byte)
+	src := natstest.NewSource(t, nil, "t", "a")
+	src.Sent = func(seq uint64, subject string, h subjects.Header, data []byte) {
+		s.changed(t, l, s.space.Apply(subject, subjects.StreamSeq(seq), h, data))
+		if seq%7 == 0 {
+			s.save(t, parts)
+			same(t, l, parts, s.space)
+		}
+	}
+	src.Open()
+	src.Send(subjects.PlaneNet, network.TopicStart, network.Start{ID: "socket", URL: "ws://a/", Type: "websocket"})
+	for i := range 300 {
+		id, before := network.RequestID(fmt.Sprintf("r%d", i)), network.RequestID("")
+		if i%3 > 0 {
+			before = network.RequestID(fmt.Sprintf("r%d", i-1))
+		}
+		src.Send(subjects.PlaneNet, network.TopicStart, network.Start{ID: id, URL: "/", RedirectOf: before})
+		src.Send(subjects.PlaneNet, network.TopicResponse, network.Response{ID: id, Status: 302})
+		src.Send(subjects.PlaneNet, network.TopicEnd, network.End{ID: id})
+	}
+	n := &s.space.Source("a").Net
+	gen := string(s.space.Source("a").Generation)
+	if n.Get(gen, "socket") == nil || n.Last(gen, "r297") != n.Get(gen, "r299") || len(n.Requests) != 40 {
+		t.Errorf("%d requests are kept, the socket is %v", len(n.Requests), n.Get(gen, "socket"))
 	}
 }
 
