@@ -65,6 +65,7 @@ type Gateway struct {
 	commander Commander
 	// sessions counts the sessions, whose ids are never used twice.
 	sessions atomic.Int64
+	counts   counters
 	// deaf ends the listening to the sources' events.
 	deaf func()
 

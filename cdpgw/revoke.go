@@ -22,6 +22,7 @@ func (g *Gateway) revoke() {
 		for _, s := range g.hub.all() {
 			if !s.conn.holds() {
 				g.log.Info("a DevTools connection is closed, since its access was withdrawn", "who", s.target.grant.Name, "target", s.target.id())
+				g.counts.revoked.Add(1)
 				s.conn.end(websocket.ClosePolicyViolation, reasonRevoked)
 			}
 		}

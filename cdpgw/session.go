@@ -62,6 +62,7 @@ func (s *session) send(message []byte) {
 	}
 	if !s.conn.queue.event(message) {
 		s.gateway.log.Warn("a DevTools connection lags and is closed", "target", s.target.id())
+		s.gateway.counts.lagged.Add(1)
 		s.conn.end(websocket.CloseTryAgainLater, reasonLagging)
 	}
 }

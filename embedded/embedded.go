@@ -66,6 +66,10 @@ type Options struct {
 	Tokens *access.Tokens
 	// Role is what everybody may do where no token is needed; empty means access.RoleDebug.
 	Role access.Role
+	// Admin is the address of a second listener with /healthz, /readyz and /metrics
+	// alone, without a door, for whoever watches the process; empty means none. It
+	// shows counts and no contents.
+	Admin string
 	// Hosts are names besides localhost and IP literals that requests may be addressed to.
 	Hosts []string
 	// Origins are web origins, exactly, that may open DevTools connections, and whose pages may be sources.
@@ -107,6 +111,10 @@ type Instance struct {
 	conn     *nats.Conn
 	log      *slog.Logger
 
+	// figures is what runs here, for the metrics and the health of the process.
+	figures metrics
+	// admin is the address of the listener for operators, if there is one.
+	admin string
 	// draining says that Close was called.
 	draining atomic.Bool
 
@@ -139,17 +147,21 @@ func Start(ctx context.Context, o Options) (_ *Instance, err error) {
 	if err := i.connect(ctx, o); err != nil {
 		return nil, err
 	}
-	var state *replica.Replica
+	i.figures = metrics{space: o.Space, conn: i.conn}
 	if o.Parts.Store {
-		if state, err = i.startStore(ctx, o); err != nil {
+		if i.figures.state, err = i.startStore(ctx, o); err != nil {
 			return nil, err
 		}
 	}
-	if !o.Parts.Gateway && !o.Parts.Ingest {
-		return i, nil
+	if o.Parts.Gateway || o.Parts.Ingest {
+		if err := i.startDoors(ctx, o); err != nil {
+			return nil, err
+		}
 	}
-	if err := i.startDoors(ctx, o, state); err != nil {
-		return nil, err
+	if o.Admin != "" {
+		if err := i.startAdmin(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	return i, nil
 }
@@ -253,18 +265,18 @@ func (i *Instance) startStore(ctx context.Context, o Options) (*replica.Replica,
 
 // startDoors opens the listener with the gateway and the ingest behind it. A
 // gateway beside a store reads the store's replica, so that nothing is folded twice.
-func (i *Instance) startDoors(ctx context.Context, o Options, state *replica.Replica) error {
+func (i *Instance) startDoors(ctx context.Context, o Options) error {
 	if err := o.checkDoors(); err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	if o.Parts.Gateway {
-		var err error
-		if state, err = i.startGateway(ctx, o, mux, state); err != nil {
+		if err := i.startGateway(ctx, o, mux); err != nil {
 			return err
 		}
 	}
-	health{i, state}.routes(mux)
+	i.healthRoutes(mux)
+	mux.Handle("GET /metrics", i.figures.granted(i.figures.handler()))
 	if o.Parts.Ingest {
 		if err := i.startIngest(o, mux); err != nil {
 			return err
@@ -284,28 +296,45 @@ func (i *Instance) startDoors(ctx context.Context, o Options, state *replica.Rep
 	return nil
 }
 
-// startGateway mounts a gateway, and returns the replica that it shows: the
-// given one, or one of its own.
-func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux, state *replica.Replica) (*replica.Replica, error) {
-	if state == nil {
+// startAdmin opens the listener for operators.
+func (i *Instance) startAdmin(ctx context.Context, o Options) error {
+	l, err := listen(ctx, "operators", o.Admin, o.Logger)
+	if err != nil {
+		return err
+	}
+	i.admin = l.Addr().String()
+	mux := http.NewServeMux()
+	i.healthRoutes(mux)
+	mux.Handle("GET /metrics", i.figures.handler())
+	i.serve(l, mux)
+	return nil
+}
+
+// Admin returns the host and port of the listener for operators; empty if there is none.
+func (i *Instance) Admin() string { return i.admin }
+
+// startGateway mounts a gateway. Without a store beside it, it follows the stream itself.
+func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeMux) error {
+	if i.figures.state == nil {
 		r, err := replica.Open(ctx, replica.Options{Conn: i.conn, Space: o.Space, Limits: o.Limits, Logger: o.Logger})
 		if err != nil {
-			return nil, fmt.Errorf("embedded: replica: %w", err)
+			return fmt.Errorf("embedded: replica: %w", err)
 		}
 		i.onStop("replica", func(context.Context) error { return r.Close() })
-		state = r
+		i.figures.state = r
 	}
 	gw, err := cdpgw.New(cdpgw.Options{
-		State: state, Conn: i.conn, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
+		State: i.figures.state, Conn: i.conn, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
 		Limits: o.Limits, Logger: o.Logger, Version: o.Version, Access: access.Policy{Hosts: o.Hosts, Origins: o.Origins},
 		External: o.External,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("embedded: gateway: %w", err)
+		return fmt.Errorf("embedded: gateway: %w", err)
 	}
 	i.onStop("gateway", gw.Close)
+	i.figures.gateway = gw
 	mux.Handle("/", gw.Routes())
-	return state, nil
+	return nil
 }
 
 func (i *Instance) startIngest(o Options, mux *http.ServeMux) error {
@@ -314,6 +343,7 @@ func (i *Instance) startIngest(o Options, mux *http.ServeMux) error {
 		return fmt.Errorf("embedded: ingest: %w", err)
 	}
 	i.onStop("ingest", in.Close)
+	i.figures.ingest = in
 	pages := in.Handler()
 	for _, path := range []string{"/ingest", "/client.js", "/client/"} {
 		mux.Handle(path, pages)

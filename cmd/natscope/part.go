@@ -25,6 +25,7 @@ type partFlags struct {
 	keep      keepFlags
 	verbose   bool
 	readyJSON bool
+	admin     string
 }
 
 func newStore() *cobra.Command {
@@ -71,6 +72,7 @@ func (f *partFlags) command(use, short, long string) *cobra.Command {
 	f.register(fl)
 	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space to work on")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
+	fl.StringVar(&f.admin, "admin", "", "address of a listener with /healthz, /readyz and /metrics for operators (default: none)")
 	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers")
 	return c
 }
@@ -100,7 +102,7 @@ func (f *partFlags) run(ctx context.Context, name string, stdout, stderr io.Writ
 	defer conn.Close()
 	o := embedded.Options{
 		Space: subjects.Space(f.space), Conn: conn, Parts: f.parts, Storage: f.storage.storage(), Limits: f.keep.limits(),
-		Token: os.Getenv("NATSCOPE_TOKEN"), Version: version(), Logger: log,
+		Admin: f.admin, Token: os.Getenv("NATSCOPE_TOKEN"), Version: version(), Logger: log,
 	}
 	if !f.parts.Store {
 		if err := f.doors.apply(&o); err != nil {

@@ -24,6 +24,7 @@ const stopWithin = 5 * time.Second
 type upFlags struct {
 	natsPort, demoPort      uint16
 	data, nats, space       string
+	admin                   string
 	memory, demo, readyJSON bool
 	verbose                 bool
 	doors                   doorFlags
@@ -58,6 +59,7 @@ client script. With --demo a small Go service and its page come along.`,
 	fl.BoolVar(&f.demo, "demo", false, "add a demo: a Go service and its page")
 	fl.Uint16Var(&f.demoPort, "demo-port", 0, "port of the demo on 127.0.0.1, 0 takes any")
 	f.doors.register(fl)
+	fl.StringVar(&f.admin, "admin", "", "address of a listener with /healthz, /readyz and /metrics for operators (default: none)")
 	fl.BoolVar(&f.readyJSON, "ready-json", false, "print one line of JSON on standard output once everything answers, and nothing else there")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log details")
 	f.storage.register(fl)
@@ -96,6 +98,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	o := embedded.Options{
 		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats, NATSAddr: local(f.natsPort),
 		Storage: f.storage.storage(), Limits: f.keep.limits(), Version: version(), Logger: log,
+		Admin: f.admin,
 	}
 	if err := f.doors.apply(&o); err != nil {
 		return err
