@@ -20,6 +20,7 @@ import (
 type connectFlags struct {
 	server, context, creds, nkey, user string
 	tlsCA, tlsCert, tlsKey             string
+	inbox                              string
 }
 
 func (f *connectFlags) register(fl *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (f *connectFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.creds, "creds", "", "credentials file")
 	fl.StringVar(&f.nkey, "nkey", "", "NKey seed file")
 	fl.StringVar(&f.user, "user", "", "user name or token; the password comes from $NATS_PASSWORD")
+	fl.StringVar(&f.inbox, "inbox-prefix", "", "prefix of this connection's inboxes, where the user has one of its own, as natscope auth prints it")
 	fl.StringVar(&f.tlsCA, "tlsca", "", "file with the certificate authority of the server")
 	fl.StringVar(&f.tlsCert, "tlscert", "", "file with the client's TLS certificate")
 	fl.StringVar(&f.tlsKey, "tlskey", "", "file with the client's TLS key")
@@ -84,6 +86,9 @@ func (f *connectFlags) options() ([]nats.Option, error) {
 		} else {
 			opts = append(opts, nats.Token(f.user))
 		}
+	}
+	if f.inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(f.inbox))
 	}
 	if f.tlsCA != "" {
 		opts = append(opts, nats.RootCAs(f.tlsCA))
