@@ -334,7 +334,7 @@ func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeM
 	i.onStop("gateway", gw.Close)
 	i.figures.gateway = gw
 	mux.Handle("/", gw.Routes())
-	return nil
+	return i.startQuery(o)
 }
 
 func (i *Instance) startIngest(o Options, mux *http.ServeMux) error {

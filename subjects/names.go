@@ -183,6 +183,9 @@ func ParseEvent(subject string) (SourceID, GatewayID, SessionID, error) {
 // Query is the subject prefix of the query service of a space, without a trailing dot.
 func Query(space Space) string { return root + "." + string(space) + ".query" }
 
+// QueryVerb is the request subject of one verb of the query service.
+func QueryVerb(space Space, verb string) string { return Query(space) + "." + verb }
+
 // Audit is the subject on which one gateway records commands that can change a program.
 func Audit(space Space, gateway GatewayID) string {
 	return root + "." + string(space) + ".audit." + string(gateway)

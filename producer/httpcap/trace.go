@@ -145,12 +145,7 @@ func peer(addr net.Addr) (string, int) {
 	case *net.TCPAddr:
 		return a.AddrPort().Addr().Unmap().String(), a.Port
 	}
-	return peerText(addr.String())
-}
-
-// peerText splits an address that is a text.
-func peerText(addr string) (string, int) {
-	ap, err := netip.ParseAddrPort(addr)
+	ap, err := netip.ParseAddrPort(addr.String())
 	if err != nil {
 		return "", 0
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/subjects"
 )
 
 // Transport returns a RoundTripper that does what next does and records every
@@ -74,7 +75,7 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 	opened := false
 	defer func() {
 		if recover() != nil {
-			lost(t.sink)
+			t.lost()
 			if opened {
 				c.fail(brokenText, false)
 			}
@@ -119,6 +120,11 @@ func (t *transport) finish(c *call, req, traced *http.Request, resp *http.Respon
 		}
 	}
 	return resp, err
+}
+
+func (t *transport) lost() {
+	defer func() { _ = recover() }()
+	t.sink.Lost(subjects.PlaneNet, 1)
 }
 
 // respond records the headers of a response and returns the body that the

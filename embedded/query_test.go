@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/producer/httpcap"
+	"github.com/natscope/natscope/producer/treecap"
+	"github.com/natscope/natscope/query"
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/console"
+)
+
+// queried is an instance with a program, and a client that asks about it.
+type queried struct {
+	*Instance
+	program *producer.Producer
+	tree    *treecap.Tree
+	client  *query.Client
+}
+
+func startQueried(t *testing.T) *queried {
+	t.Helper()
+	q := &queried{Instance: startTest(t, Options{})}
+	var err error
+	q.program, err = producer.Start(producer.Options{Service: "orders", Instance: "1", URL: q.NATS()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.tree = treecap.New(q.program, treecap.Options{RootName: "orders"})
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		q.tree.Close()
+		_ = q.program.Close(ctx)
+	})
+	nc, err := nats.Connect(q.NATS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	q.client = query.NewClient(nc, "")
+	return q
+}
+
+// until asks until ok holds.
+func until[Q, A any](t *testing.T, ask func(context.Context, Q) (A, error), q Q, ok func(A) bool) A {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		a, err := ask(t.Context(), q)
+		if err == nil && ok(a) {
+			return a
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v gives %+v, %v", q, a, err)
+		}
+	}
+}
+
+// TestQueryOverNATS asks every kind of question about a real program.
+func TestQueryOverNATS(t *testing.T) {
+	q := startQueried(t)
+	worker := q.tree.Root().Add("worker", treecap.Kind("worker"), treecap.Attr("state", "idle"))
+	sources := until(t, q.client.Sources, query.SourcesRequest{}, func(a query.SourcesAnswer) bool {
+		return len(a.Sources) == 1 && a.Sources[0].State == query.StateConnected && a.Sources[0].Nodes == 2
+	})
+	id := string(sources.Sources[0].ID)
+	worker.Set("state", "stuck")
+	found := until(t, q.client.FindNodes, query.FindRequest{Filter: "attrs.state == 'stuck'"}, func(a query.FindAnswer) bool { return len(a.Nodes) == 1 })
+	h := until(t, q.client.History, query.HistoryRequest{Node: found.Nodes[0].ID}, func(a query.HistoryAnswer) bool { return len(a.Commits) > 0 })
+	if c := h.Commits[len(h.Commits)-1].Changes[0]; c.Symbol != "state" || string(c.From) != `"idle"` || string(c.To) != `"stuck"` {
+		t.Errorf("history: %+v", c)
+	}
+
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"error":"the database is away"}`)
+	}))
+	defer backend.Close()
+	client := &http.Client{Transport: httpcap.Transport(q.program, nil)}
+	resp, err := client.Post(backend.URL+"/api/orders", "text/plain", strings.NewReader("two coffees"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	failed := until(t, q.client.Requests, query.RequestsRequest{Failed: true, Page: query.Page{Sources: []string{"ord*"}}}, func(a query.RequestsAnswer) bool {
+		return len(a.Requests) == 1 && a.Requests[0].State == "finished"
+	})
+	r := failed.Requests[0]
+	if r.Status != 503 || r.Method != "POST" || string(r.Source) != id {
+		t.Errorf("request: %+v", r)
+	}
+	body := until(t, q.client.Body, query.BodyRequest{ID: r.ID, Wait: true}, func(a query.BodyAnswer) bool { return a.Text != "" })
+	if body.Text != `{"error":"the database is away"}` || body.Truncated || body.More {
+		t.Errorf("body: %+v", body)
+	}
+	sent := until(t, q.client.Body, query.BodyRequest{ID: r.ID, Direction: "request"}, func(a query.BodyAnswer) bool { return true })
+	if sent.Text != "two coffees" {
+		t.Errorf("request body: %+v", sent)
+	}
+	q.program.Record(subjects.PlaneConsole, console.TopicMessage, console.Message{Type: "error"})
+	until(t, q.client.Console, query.ConsoleRequest{Level: "error"}, func(a query.ConsoleAnswer) bool { return len(a.Entries) == 1 })
+	if _, err := q.client.Tree(t.Context(), query.TreeRequest{Source: "none"}); !errors.Is(err, query.ErrNotFound) || !strings.Contains(err.Error(), id) {
+		t.Errorf("an unknown source: %v", err)
+	}
+}
+
+// TestLargeAnswersComeInParts reads a tree that is larger than a message.
+func TestLargeAnswersComeInParts(t *testing.T) {
+	q := startQueried(t)
+	const n = 12_000
+	for i := range n {
+		q.tree.Root().Add("item", treecap.Attr("text", strings.Repeat("x", 60)), treecap.Attr("n", i))
+	}
+	a := until(t, q.client.Tree, query.TreeRequest{Source: "orders-1", Nodes: query.MaxTreeNodes, Bytes: query.MaxTreeBytes}, func(a query.TreeAnswer) bool {
+		return a.Total == n+1
+	})
+	if len(a.Nodes) != n+1 || a.Nodes[n].Attrs[1].Value != fmt.Sprint(n-1) {
+		t.Errorf("%d nodes of %d, the last one %+v", len(a.Nodes), n+1, a.Nodes[len(a.Nodes)-1])
+	}
+}
+
+// TestWatchOverNATS follows a program from a snapshot on, and survives that
+// nobody answers for a while.
+func TestWatchOverNATS(t *testing.T) {
+	q := startQueried(t)
+	until(t, q.client.Sources, query.SourcesRequest{}, func(a query.SourcesAnswer) bool { return len(a.Sources) == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	const lines = 200
+	ready, next := false, 0
+	done := errors.New("done")
+	err := query.Follow(ctx, q.client, query.WatchRequest{Kinds: []string{query.EventConsole}}, func(e query.Event) error {
+		switch {
+		case e.Kind == query.EventReady && !ready:
+			ready = true
+			go func() {
+				for i := range lines {
+					q.program.Record(subjects.PlaneConsole, console.TopicMessage, console.Message{Type: "log", Logger: fmt.Sprint(i)})
+				}
+			}()
+		case e.Kind == query.EventConsole:
+			if e.Console.Logger != fmt.Sprint(next) {
+				t.Errorf("%s came, %d was next", e.Console.Logger, next)
+			}
+			if next++; next == lines {
+				return done
+			}
+		}
+		return nil
+	}, nil)
+	if !errors.Is(err, done) {
+		t.Errorf("after %d lines: %v", next, err)
+	}
+}
+
+func TestNobodyAnswersQueries(t *testing.T) {
+	i := startTest(t, Options{})
+	_, err := query.NewClient(i.Conn(), "elsewhere").Sources(t.Context(), query.SourcesRequest{})
+	if !errors.Is(err, query.ErrUnavailable) || !strings.Contains(err.Error(), "gateway") {
+		t.Errorf("a space without a gateway: %v", err)
+	}
+	data, err := query.NewClient(i.Conn(), "").Ask(t.Context(), "sources", []byte(`{"unknown":1}`))
+	if err != nil || !bytes.Contains(data, []byte(`"space":"dev"`)) {
+		t.Errorf("an unknown field: %s, %v", data, err)
+	}
+	if _, err = query.NewClient(i.Conn(), "").Ask(t.Context(), "sources", []byte(`[]`)); !errors.Is(err, query.ErrMalformed) {
+		t.Errorf("a malformed question: %v", err)
+	}
+}

@@ -1,0 +1,217 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/natscope/natscope/subjects"
+)
+
+// HeaderChunk numbers the parts of an answer that is larger than a message:
+// "<part>/<parts>", from 1.
+const HeaderChunk = "Natscope-Chunk"
+
+// MaxAnswer is the largest answer in bytes.
+const MaxAnswer = 64 << 20
+
+// Client asks the query service of a space over NATS. It implements API.
+type Client struct {
+	conn     *nats.Conn
+	space    subjects.Space
+	deadline time.Duration
+}
+
+var _ API = (*Client)(nil)
+
+// NewClient returns a client on a connection, which stays the caller's.
+func NewClient(conn *nats.Conn, space subjects.Space) *Client {
+	if space == "" {
+		space = subjects.DefaultSpace
+	}
+	return &Client{conn: conn, space: space, deadline: subjects.DefaultLimits().Query + 2*time.Second}
+}
+
+// Space returns the space that the client asks about.
+func (c *Client) Space() subjects.Space { return c.space }
+
+// ask asks one question. Without a deadline in ctx, the usual one applies.
+func ask[A any](ctx context.Context, c *Client, verb string, wait time.Duration, q any) (A, error) {
+	var a A
+	data, err := json.Marshal(q)
+	if err != nil {
+		return a, Errorf(ErrMalformed, "%s: %v", verb, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.deadline+wait)
+	defer cancel()
+	answer, err := c.Ask(ctx, verb, data)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return a, Errorf(ErrFailed, "the answer to %s cannot be read: %v; is the gateway of another version?", verb, err)
+	}
+	return a, nil
+}
+
+// Ask asks a question as JSON and returns the answer as JSON, for verbs that
+// this version may not know. The error wraps a sentinel.
+func (c *Client) Ask(ctx context.Context, verb string, question []byte) ([]byte, error) {
+	if !subjects.IsToken(verb) {
+		return nil, Errorf(ErrMalformed, "%.80q is no verb", verb)
+	}
+	inbox := c.conn.NewInbox()
+	sub, err := c.conn.SubscribeSync(inbox)
+	if err != nil {
+		return nil, c.trouble(verb, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // It fails only when the connection is closed.
+	if err := c.conn.PublishRequest(subjects.QueryVerb(c.space, verb), inbox, question); err != nil {
+		return nil, c.trouble(verb, err)
+	}
+	var parts join
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil, c.trouble(verb, err)
+		}
+		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+			return nil, c.trouble(verb, nats.ErrNoResponders)
+		}
+		if code := m.Header.Get("Nats-Service-Error-Code"); code != "" {
+			return nil, answeredError(m)
+		}
+		done, err := parts.add(m)
+		if err != nil {
+			return nil, Errorf(ErrFailed, "the answer to %s: %v", verb, err)
+		}
+		if done {
+			return parts.data, nil
+		}
+	}
+}
+
+// answeredError is the error that a service answered.
+func answeredError(m *nats.Msg) error {
+	var e Error
+	if json.Unmarshal(m.Data, &e) == nil && e.Code != "" {
+		return &e
+	}
+	return &Error{Code: CodeFailed, Message: m.Header.Get("Nats-Service-Error")}
+}
+
+// trouble says in words why no answer came.
+func (c *Client) trouble(verb string, err error) error {
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return Errorf(ErrUnavailable, "nobody answers queries in space %s; is a natscope gateway, or natscope up, running there?", c.space)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return Errorf(ErrTimeout, "%s was not answered in time", verb)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("query %s: %w", verb, err)
+	}
+	return Errorf(ErrUnavailable, "%s could not be asked: %v", verb, err)
+}
+
+// join puts the parts of an answer together.
+type join struct {
+	next int
+	data []byte
+}
+
+// add takes the next part and reports whether it was the last one.
+func (j *join) add(m *nats.Msg) (bool, error) {
+	h := m.Header.Get(HeaderChunk)
+	if h == "" {
+		j.data = m.Data
+		return true, nil
+	}
+	part, parts, ok := strings.Cut(h, "/")
+	i, err1 := strconv.Atoi(part)
+	n, err2 := strconv.Atoi(parts)
+	if !ok || err1 != nil || err2 != nil || i != j.next+1 || i > n {
+		return false, fmt.Errorf("part %d is missing, part %.20q came", j.next+1, h)
+	}
+	if len(j.data)+len(m.Data) > MaxAnswer {
+		return false, fmt.Errorf("it is larger than %d bytes; ask for less", MaxAnswer)
+	}
+	j.next = i
+	j.data = append(j.data, m.Data...)
+	return i == n, nil
+}
+
+// Sources implements API.
+func (c *Client) Sources(ctx context.Context, q SourcesRequest) (SourcesAnswer, error) {
+	return ask[SourcesAnswer](ctx, c, "sources", 0, q)
+}
+
+// Tree implements API.
+func (c *Client) Tree(ctx context.Context, q TreeRequest) (TreeAnswer, error) {
+	return ask[TreeAnswer](ctx, c, "tree", 0, q)
+}
+
+// FindNodes implements API.
+func (c *Client) FindNodes(ctx context.Context, q FindRequest) (FindAnswer, error) {
+	return ask[FindAnswer](ctx, c, "find", 0, q)
+}
+
+// Node implements API.
+func (c *Client) Node(ctx context.Context, q NodeRequest) (NodeAnswer, error) {
+	return ask[NodeAnswer](ctx, c, "node", 0, q)
+}
+
+// Values implements API.
+func (c *Client) Values(ctx context.Context, q ValuesRequest) (ValuesAnswer, error) {
+	return ask[ValuesAnswer](ctx, c, "values", 0, q)
+}
+
+// Requests implements API.
+func (c *Client) Requests(ctx context.Context, q RequestsRequest) (RequestsAnswer, error) {
+	return ask[RequestsAnswer](ctx, c, "requests", 0, q)
+}
+
+// Request implements API.
+func (c *Client) Request(ctx context.Context, q RequestRequest) (RequestAnswer, error) {
+	return ask[RequestAnswer](ctx, c, "request", 0, q)
+}
+
+// Body implements API.
+func (c *Client) Body(ctx context.Context, q BodyRequest) (BodyAnswer, error) {
+	return ask[BodyAnswer](ctx, c, "body", 0, q)
+}
+
+// Console implements API.
+func (c *Client) Console(ctx context.Context, q ConsoleRequest) (ConsoleAnswer, error) {
+	return ask[ConsoleAnswer](ctx, c, "console", 0, q)
+}
+
+// History implements API.
+func (c *Client) History(ctx context.Context, q HistoryRequest) (HistoryAnswer, error) {
+	return ask[HistoryAnswer](ctx, c, "history", 0, q)
+}
+
+// Faults implements API.
+func (c *Client) Faults(ctx context.Context, q FaultsRequest) (FaultsAnswer, error) {
+	return ask[FaultsAnswer](ctx, c, "faults", 0, q)
+}
+
+// Search implements API.
+func (c *Client) Search(ctx context.Context, q SearchRequest) (SearchAnswer, error) {
+	return ask[SearchAnswer](ctx, c, "search", 0, q)
+}
+
+// Cordis implements API.
+func (c *Client) Cordis(ctx context.Context, q CordisRequest) (CordisAnswer, error) {
+	return ask[CordisAnswer](ctx, c, "cordis", 0, q)
+}
+
+// Watch implements API.
+func (c *Client) Watch(ctx context.Context, q WatchRequest) (WatchAnswer, error) {
+	return ask[WatchAnswer](ctx, c, "watch", MaxWait, q)
+}

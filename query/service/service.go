@@ -1,0 +1,211 @@
+// Package service answers the questions of package query over NATS, as a micro
+// service that the nats command line lists, too.
+//
+// It owns the subjects' endpoints, the bound on questions that run at once, and
+// the cutting of answers that are larger than a message. It must not know how
+// questions are answered.
+//
+// Goroutines: one for each question that is being answered, at most MaxRunning;
+// each ends with its answer or its deadline, and Close waits for them.
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/natscope/natscope/query"
+	"github.com/natscope/natscope/subjects"
+)
+
+// Name is the name of the micro service.
+const Name = "natscope-query"
+
+// apiVersion is the version of the questions and answers, as micro services have one.
+const apiVersion = "1.0.0"
+
+// MaxRunning is how many questions are answered at once; watches that wait count.
+const MaxRunning = 512
+
+// ErrOptions says that Options cannot be used; the text names the field.
+var ErrOptions = errors.New("service: invalid options")
+
+// Options configure a Service.
+type Options struct {
+	// Conn is the connection to answer on. Required; it outlives the service.
+	Conn *nats.Conn
+	// Space is the space that API answers for; subjects.DefaultSpace if empty.
+	Space subjects.Space
+	// API answers the questions. Required.
+	API query.API
+	// Limits bounds how long a question may take; zero fields mean the defaults.
+	Limits subjects.Limits
+	// Logger takes what an operator should know; nil means silence.
+	Logger *slog.Logger
+}
+
+// Service is a running service.
+type Service struct {
+	conn  *nats.Conn
+	api   query.API
+	limit time.Duration
+	log   *slog.Logger
+	micro micro.Service
+	slots chan struct{}
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	mu      sync.Mutex // guards closed
+	closed  bool
+	running sync.WaitGroup
+}
+
+// Start answers questions until Close. The error wraps ErrOptions, or is that of NATS.
+func Start(o Options) (*Service, error) {
+	switch {
+	case o.Conn == nil:
+		return nil, fmt.Errorf("%w: Conn is nil; pass the NATS connection to answer on", ErrOptions)
+	case o.API == nil:
+		return nil, fmt.Errorf("%w: API is nil; pass what answers", ErrOptions)
+	}
+	if o.Space == "" {
+		o.Space = subjects.DefaultSpace
+	}
+	if !subjects.IsToken(string(o.Space)) {
+		return nil, fmt.Errorf("%w: Space %.80q: %w", ErrOptions, o.Space, subjects.ErrToken)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{conn: o.Conn, api: o.API, limit: o.Limits.WithDefaults().Query, log: o.Logger, slots: make(chan struct{}, MaxRunning)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var err error
+	s.micro, err = micro.AddService(o.Conn, micro.Config{
+		Name: Name, Version: apiVersion, Description: "What DevTools shows of the programs in a space, for programs",
+		Metadata: map[string]string{"space": string(o.Space)},
+	})
+	if err != nil {
+		s.cancel()
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	for _, v := range query.Verbs() {
+		err := s.micro.AddEndpoint(v.Name, micro.HandlerFunc(func(r micro.Request) { s.serve(v, r) }),
+			micro.WithEndpointSubject(subjects.QueryVerb(o.Space, v.Name)), micro.WithEndpointMetadata(map[string]string{"description": v.Doc}))
+		if err != nil {
+			_ = s.Close(context.Background())
+			return nil, fmt.Errorf("service: endpoint %s: %w", v.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// serve takes one question. It runs on the subscription's goroutine and does not wait.
+func (s *Service) serve(v *query.Verb, r micro.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.refuse(r, query.Errorf(query.ErrUnavailable, "this gateway is stopping; ask again"))
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		s.refuse(r, query.Errorf(query.ErrBusy, "%d questions are being answered; ask again in a moment", MaxRunning))
+		return
+	}
+	s.running.Go(func() {
+		defer func() { <-s.slots }()
+		s.answer(v, r)
+	})
+}
+
+// answer answers one question.
+func (s *Service) answer(v *query.Verb, r micro.Request) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.limit+v.Wait)
+	defer cancel()
+	defer func() {
+		if x := recover(); x != nil {
+			s.log.Error("a question could not be answered", "verb", v.Name, "panic", x)
+			s.refuse(r, query.Errorf(query.ErrFailed, "%s failed here; the gateway's log says why", v.Name))
+		}
+	}()
+	a, err := v.Call(ctx, s.api, r.Data())
+	if err != nil {
+		s.refuse(r, err)
+		return
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		s.refuse(r, fmt.Errorf("%s: %w", v.Name, err))
+		return
+	}
+	s.send(r, data)
+}
+
+// headroom is how much of a message headers may take.
+const headroom = 4 << 10
+
+// send sends an answer, in parts where it is larger than a message.
+func (s *Service) send(r micro.Request, data []byte) {
+	size := max(int(s.conn.MaxPayload())-headroom, headroom)
+	if len(data) <= size {
+		s.log.Debug("answered", "subject", r.Subject(), "bytes", len(data), "error", r.Respond(data))
+		return
+	}
+	if len(data) > query.MaxAnswer {
+		s.refuse(r, query.Errorf(query.ErrFailed, "the answer has %d bytes, the limit is %d; ask for less", len(data), query.MaxAnswer))
+		return
+	}
+	parts := (len(data) + size - 1) / size
+	for i := 1; i <= parts; i++ {
+		part := data[:min(size, len(data))]
+		data = data[len(part):]
+		if err := r.Respond(part, micro.WithHeaders(micro.Headers{query.HeaderChunk: {strconv.Itoa(i) + "/" + strconv.Itoa(parts)}})); err != nil {
+			s.log.Debug("an answer was not sent", "subject", r.Subject(), "error", err)
+			return
+		}
+	}
+}
+
+// refuse answers an error, in the headers of micro services and as JSON.
+func (s *Service) refuse(r micro.Request, err error) {
+	e := query.ErrorOf(err)
+	data, _ := json.Marshal(e) // Two strings are always JSON.
+	if err := r.Error(string(e.Code), strings.Join(strings.Fields(e.Message), " "), data); err != nil {
+		s.log.Debug("an error was not sent", "subject", r.Subject(), "error", err)
+	}
+}
+
+// Close stops answering: watches that wait end at once, other questions are
+// waited for until ctx ends. It is idempotent.
+func (s *Service) Close(ctx context.Context) error {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !again {
+		// It fails only when the connection is gone, and everything with it.
+		_ = s.micro.Stop()
+		s.cancel()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.running.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("service: close: questions are still being answered: %w", ctx.Err())
+	}
+}
