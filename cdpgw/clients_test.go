@@ -41,6 +41,22 @@ func TestChromedp(t *testing.T) {
 	if err != nil || doc.Root.Children[0].NodeName != "workspace" {
 		t.Fatalf("%v %+v", err, doc.Root)
 	}
+	search, err := cdp.Call(ctx, b, dom.PerformSearch, dom.PerformSearchParams{Query: "host Route"})
+	if err != nil || search.ResultCount != 1 {
+		t.Fatalf("%v %+v", err, search)
+	}
+	results, err := cdp.Call(ctx, b, dom.GetSearchResults, dom.GetSearchResultsParams{SearchID: search.SearchID, ToIndex: 1})
+	if err != nil || len(results.NodeIDs) != 1 {
+		t.Fatalf("%v %+v", err, results)
+	}
+	all, err := cdp.Call(ctx, b, dom.QuerySelectorAll, dom.QuerySelectorAllParams{NodeID: doc.Root.NodeID, Selector: "Worker, Route"})
+	if err != nil || len(all.NodeIDs) != 2 || all.NodeIDs[1] != results.NodeIDs[0] {
+		t.Fatalf("%v %+v", err, all)
+	}
+	described, err := cdp.Call(ctx, b, dom.DescribeNode, dom.DescribeNodeParams{NodeID: all.NodeIDs[0], Depth: new(int64(-1)), Pierce: new(true)})
+	if err != nil || described.Node.NodeName != "Worker" || len(described.Node.Children) != 1 {
+		t.Fatalf("%v %+v", err, described.Node)
+	}
 	lines := cdp.Events(ctx, b, runtime.ConsoleAPICalled)
 	if _, err := cdp.Call(ctx, b, runtime.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
@@ -83,7 +99,9 @@ func TestChromeRemoteInterface(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	want := "targets dev dev.orders dev.billing dev.page\nroot workspace\nline ready 1 object\nbody hello\nunknown 'Runtime.evaluate' wasn't found\n"
+	want := "targets dev dev.orders dev.billing dev.page\nroot workspace\n" +
+		"search 1 <Router><Route path=\"/cart\"></Route></Router>\nquery path=/cart\nflattened 12\n" +
+		"line ready 1 object\nbody hello\nsources orders, Billing Service, shop\nunknown 'Runtime.evaluate' wasn't found\n"
 	if string(out) != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}

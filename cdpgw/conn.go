@@ -120,6 +120,7 @@ func (g *Gateway) serve(c *conn, t target) {
 	}
 	c.cancel()
 	s.overlay.lanes.end()
+	s.endSources()
 	// A write that a stalled client blocks must not outlive the connection by much.
 	_ = c.burst.Conn.SetWriteDeadline(time.Now().Add(closeWait))
 	s.slow.Wait()

@@ -10,6 +10,7 @@ import (
 var protocolEvents = []string{
 	"DOM.attributeModified", "DOM.attributeRemoved", "DOM.characterDataModified", "DOM.childNodeCountUpdated", "DOM.childNodeInserted",
 	"DOM.childNodeRemoved", "DOM.documentUpdated", "DOM.setChildNodes",
+	"DSHInspector.sourcesChanged",
 	"Debugger.scriptParsed",
 	"Inspector.detached",
 	"Log.entryAdded",

@@ -42,6 +42,7 @@ type session struct {
 	dom      domState
 	network  networkState
 	overlay  overlayState
+	cordis   cordisState
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {
@@ -129,6 +130,7 @@ func (s *session) changed(b *batch) {
 	}
 	s.syncDocument(b)
 	s.syncOverlay(b)
+	s.syncSources(b)
 	for i, c := range b.changes {
 		if !s.wants(c.Kind) || !s.target.includes(c.Source) {
 			continue

@@ -11,6 +11,15 @@ const { DOM, Network, Runtime } = client;
 const { root } = await DOM.getDocument();
 console.log('root', root.children[0].nodeName);
 
+const { searchId, resultCount } = await DOM.performSearch({ query: '//Route/..' });
+const { nodeIds } = await DOM.getSearchResults({ searchId, fromIndex: 0, toIndex: resultCount });
+const { outerHTML } = await DOM.getOuterHTML({ nodeId: nodeIds[0] });
+console.log('search', resultCount, outerHTML);
+const route = await DOM.querySelector({ nodeId: root.nodeId, selector: 'Router > Route' });
+console.log('query', (await DOM.getAttributes({ nodeId: route.nodeId })).attributes.join('='));
+const { nodes } = await DOM.getFlattenedDocument({ depth: -1 });
+console.log('flattened', nodes.length);
+
 const line = new Promise((resolve) => Runtime.consoleAPICalled(resolve));
 await Runtime.enable();
 const { args } = await line;
@@ -21,6 +30,9 @@ await Network.enable();
 const { requestId } = await request;
 const { body } = await Network.getResponseBody({ requestId });
 console.log('body', body);
+
+const { sources } = await client.send('DSHInspector.getSources');
+console.log('sources', sources.map((s) => s.label).join(', '));
 
 const failure = await client.send('Runtime.evaluate', { expression: '1' }).catch((error) => error);
 console.log('unknown', failure.message);
