@@ -95,7 +95,7 @@ func requestEvents(h *hub, src *fold.Source, c *network.Change) [][]byte {
 	p := projection{hub: h, source: src}
 	out := p.change(c)
 	for _, r := range c.Evicted {
-		if r.Ending == network.Running {
+		if r.Ending == network.Running && !src.Net.Continued(r) {
 			out = append(out, p.evicted(r, c.T))
 		}
 	}

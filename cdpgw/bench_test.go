@@ -96,13 +96,36 @@ func BenchmarkJoin(b *testing.B) {
 			}
 		})
 	}
-	b.Run("search", func(b *testing.B) {
-		s := offline(g, target{space: "dev"})
-		for b.Loop() {
-			command(s, "DOM.performSearch", map[string]string{"query": "9999"})
-			s.conn.queue.take()
-		}
-	})
+}
+
+// BenchmarkSearch is a search of 100 000 nodes: the copy, while which the state
+// is locked, and with it each of the three ways to find a node.
+func BenchmarkSearch(b *testing.B) {
+	m := grown(b, 100000, 10)
+	g, err := New(Options{State: m})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = g.Close(b.Context()) }()
+	s := offline(g, target{space: "dev"})
+	for _, bc := range []struct{ name, query string }{
+		{"locked", ""}, {"text", "9999"}, {"css", `[n="99999"]`}, {"css-child", "App > Row > Row > Row[n$='7']"}, {"xpath", `//Row[@n="99999"]`}, {"xpath-count", `//Row[count(Row)=3]`},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			found := 0
+			for b.Loop() {
+				d := &docCopy{}
+				s.during(func() { s.copyInto(d) })
+				if bc.query != "" {
+					d.show()
+					hits, _ := d.search(b.Context(), bc.query)
+					found = len(hits)
+				}
+			}
+			b.ReportMetric(float64(found), "found")
+		})
+	}
 }
 
 // BenchmarkFanOut is what one console line costs with a hundred clients.

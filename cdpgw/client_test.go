@@ -58,6 +58,8 @@ type client struct {
 	t    testing.TB
 	ws   *websocket.Conn
 	last int64
+	// sent are the methods of the commands, by their ids.
+	sent map[int64]string
 
 	mu     sync.Mutex
 	all    []received
@@ -72,7 +74,7 @@ func dial(t testing.TB, server *httptest.Server, path string) *client {
 	if err != nil {
 		t.Fatalf("dial %s: %v (%v)", path, err, resp)
 	}
-	c := &client{t: t, ws: ws, arrive: make(chan struct{})}
+	c := &client{t: t, ws: ws, sent: make(map[int64]string), arrive: make(chan struct{})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -156,6 +158,7 @@ func (c *client) write(message string) {
 func (c *client) send(method string, params any) int64 {
 	c.t.Helper()
 	c.last++
+	c.sent[c.last] = method
 	b, err := json.Marshal(map[string]any{"id": c.last, "method": method, "params": params})
 	if err != nil {
 		c.t.Fatal(err)
@@ -235,13 +238,22 @@ func methodsOf(events []received) []string {
 	return out
 }
 
-// valid checks every event that came against the types of cdproto, which refuse what is malformed.
+// valid checks every event and every result that came against the protocol's
+// definition, and the events against the types of cdproto.
 func (c *client) valid() {
 	c.t.Helper()
 	all, _, _ := c.snapshot()
 	for _, m := range all {
 		if m.Method == "" {
+			if method := c.sent[m.ID]; method != "" && m.Error == nil {
+				for _, bad := range protocolOf(c.t).result(method, m.Result) {
+					c.t.Errorf("the result of %s: %s: %.300s", method, bad, m.Result)
+				}
+			}
 			continue
+		}
+		for _, bad := range protocolOf(c.t).event(m.Method, m.Params) {
+			c.t.Errorf("%s: %.300s", bad, m.Params)
 		}
 		if !slices.Contains(protocolEvents, m.Method) {
 			c.t.Errorf("%s is missing in /json/protocol", m.Method)

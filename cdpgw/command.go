@@ -183,6 +183,22 @@ func (s *session) live(f func()) {
 	})
 }
 
+// during runs f under the locks for a slow command: what it sends goes out before
+// the answer and counts as part of it, however much that is.
+func (s *session) during(f func()) {
+	var messages []unencoded
+	s.gateway.state.View(func(space *fold.Space) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		defer func() { messages = s.takePostponed() }()
+		defer s.guard()
+		s.space = space
+		defer func() { s.space = nil }()
+		f()
+	})
+	encodeAll(messages)
+}
+
 // sourceEvent brings an event of a source to the session that it is for.
 func (g *Gateway) sourceEvent(src subjects.SourceID, id subjects.SessionID, e realm.Event) {
 	for _, s := range g.hub.all() {

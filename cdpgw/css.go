@@ -19,7 +19,7 @@ var cssMethods = map[string]method{
 	"CSS.trackComputedStyleUpdates":        constant(empty{}),
 	"CSS.trackComputedStyleUpdatesForNode": constant(empty{}),
 	"CSS.takeComputedStyleUpdates":         constant(map[string][]NodeID{"nodeIds": {}}),
-	"CSS.getComputedStyleForNode":          constant(map[string][]empty{"computedStyle": {}}),
+	"CSS.getComputedStyleForNode":          constant(map[string]any{"computedStyle": []empty{}, "extraFields": map[string]bool{"isAppearanceBase": false}}),
 	"CSS.getInlineStylesForNode":           constant(empty{}),
 	"CSS.getAnimatedStylesForNode":         constant(empty{}),
 	"CSS.getPlatformFontsForNode":          constant(map[string][]empty{"fonts": {}}),

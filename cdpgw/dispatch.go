@@ -85,15 +85,17 @@ func (s *session) handle(message []byte) {
 		s.answer(in, nil, err)
 		return
 	}
-	s.gateway.state.View(func(space *fold.Space) { s.run(space, in, run) })
-	s.encodePostponed()
+	var messages []unencoded
+	s.gateway.state.View(func(space *fold.Space) { messages = s.run(space, in, run) })
+	encodeAll(messages)
 }
 
 // run runs a command under the locks and gives its answer a place in the queue
-// under them too, so that no later change overtakes it.
-func (s *session) run(space *fold.Space, in incoming, run call) {
+// under them too, so that no later change overtakes it. It returns the messages to encode.
+func (s *session) run(space *fold.Space, in incoming, run call) (messages []unencoded) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { messages = s.takePostponed() }()
 	defer s.guard()
 	s.space = space
 	defer func() { s.space = nil }()
@@ -103,6 +105,7 @@ func (s *session) run(space *fold.Space, in incoming, run call) {
 		return
 	}
 	s.postpone(answerTo(in, result, err))
+	return
 }
 
 // start runs a slow command.

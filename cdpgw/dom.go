@@ -1,7 +1,6 @@
 package cdpgw
 
 import (
-	"html"
 	"strconv"
 	"strings"
 
@@ -33,7 +32,10 @@ var domMethods = map[string]method{
 	"DOM.markUndoableState":               constant(empty{}),
 	"DOM.getNodesForSubtreeByStyle":       constant(map[string][]NodeID{"nodeIds": {}}),
 	"DOM.getTopLayerElements":             constant(map[string][]NodeID{"nodeIds": {}}),
-	"DOM.collectClassNamesFromSubtree":    constant(map[string][]string{"classNames": {}}),
+	"DOM.collectClassNamesFromSubtree":    on((*session).domCollectClassNames),
+	"DOM.querySelector":                   on((*session).domQuerySelector),
+	"DOM.querySelectorAll":                on((*session).domQuerySelectorAll),
+	"DOM.getFlattenedDocument":            on((*session).domGetFlattenedDocument),
 	"DOM.getBoxModel":                     refuse("Could not compute box model."),
 	"DOM.getContentQuads":                 refuse("Could not compute content quads."),
 	"DOM.resolveNode":                     on((*session).domResolveNode),
@@ -179,35 +181,6 @@ func (s *session) domGetAttributes(p nodeParams) (any, error) {
 	return map[string][]string{"attributes": attributes}, nil
 }
 
-func (s *session) domGetOuterHTML(p nodeParams) (any, error) {
-	n, err := s.lookup(p)
-	if err != nil {
-		return nil, err
-	}
-	var b strings.Builder
-	s.writeHTML(&b, n)
-	return map[string]string{"outerHTML": b.String()}, nil
-}
-
-// writeHTML writes a node as markup.
-func (s *session) writeHTML(b *strings.Builder, n node) {
-	switch n.nodeType() {
-	case textNode:
-		b.WriteString(html.EscapeString(n.value()))
-		return
-	case elementNode:
-		b.WriteString("<" + n.name())
-		for a := s.attributes(n); len(a) > 1; a = a[2:] {
-			b.WriteString(" " + a[0] + `="` + html.EscapeString(a[1]) + `"`)
-		}
-		b.WriteString(">")
-		defer b.WriteString("</" + n.name() + ">")
-	}
-	for i, children := 0, s.children(n); i < children.len(); i++ {
-		s.writeHTML(b, children.at(i))
-	}
-}
-
 type frameOwnerParams struct {
 	FrameID FrameID `json:"frameId"`
 }
@@ -272,9 +245,4 @@ func (s *session) domPushNodeByPath(p pathParams) (any, error) {
 		return nil, failf("No node found for given path")
 	}
 	return map[string]NodeID{"nodeId": known.id}, nil
-}
-
-func (s *session) domSetInspectedNode(p nodeParams) (any, error) {
-	_, err := s.lookup(nodeParams{NodeID: p.NodeID})
-	return nil, err
 }

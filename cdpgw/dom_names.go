@@ -17,7 +17,7 @@ func (s *session) attributes(n node) []string {
 	case placeSource:
 		return sourceAttributes(n.source)
 	case placeTree:
-		return treeAttributes(n.entry)
+		return treeAttributes(n.entry.Name, n.entry.Kind, n.entry.Attrs)
 	}
 	return nil
 }
@@ -39,8 +39,8 @@ func sourceAttributes(src *fold.Source) []string {
 
 // treeAttributes returns a node's own attributes, before them its true name and
 // its kind where the element's name does not say them.
-func treeAttributes(e *tree.Entry) []string {
-	out := make([]string, 0, 2*len(e.Attrs)+4)
+func treeAttributes(component, kind string, attrs []tree.Attr) []string {
+	out := make([]string, 0, 2*len(attrs)+4)
 	has := func(name string) int {
 		for i := 0; i < len(out); i += 2 {
 			if out[i] == name {
@@ -49,7 +49,7 @@ func treeAttributes(e *tree.Entry) []string {
 		}
 		return -1
 	}
-	for _, a := range e.Attrs {
+	for _, a := range attrs {
 		name := attributeName(a.Name)
 		if i := has(name); i >= 0 {
 			out[i+1] = a.Value
@@ -57,16 +57,16 @@ func treeAttributes(e *tree.Entry) []string {
 		}
 		out = append(out, name, a.Value)
 	}
-	if e.Kind != "" && !strings.EqualFold(e.Kind, e.Name) && has("kind") < 0 {
-		out = append([]string{"kind", e.Kind}, out...)
+	if kind != "" && !strings.EqualFold(kind, component) && has("kind") < 0 {
+		out = append([]string{"kind", kind}, out...)
 	}
-	if elementName(e.Name) != e.Name {
+	if elementName(component) != component {
 		name := "name"
 		if has(name) >= 0 {
 			name = "component"
 		}
 		if has(name) < 0 {
-			out = append([]string{name, e.Name}, out...)
+			out = append([]string{name, component}, out...)
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func TestTreeAttributes(t *testing.T) {
 		{tree.Node{Name: "my-app", Attrs: []tree.Attr{{Name: "name", Value: "x"}}}, "component my-app name x"},
 		{tree.Node{Name: "A", Attrs: []tree.Attr{{Name: "b c", Value: "1"}, {Name: "b", Value: "2"}, {Name: "b", Value: "3"}}}, "b_c 1 b 3"},
 	} {
-		if got := strings.Join(treeAttributes(&tree.Entry{Node: tc.node}), " "); got != tc.want {
+		if got := strings.Join(treeAttributes(tc.node.Name, tc.node.Kind, tc.node.Attrs), " "); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.node, got, tc.want)
 		}
 	}

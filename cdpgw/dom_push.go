@@ -16,6 +16,8 @@ type domState struct {
 	byID     map[NodeID]*pushed
 	byNode   map[tree.BackendNodeID]*pushed
 	searches searches
+	// inspected are the nodes that were selected, the newest first: $0 to $4.
+	inspected []hit
 }
 
 // pushed is a node that the client knows.

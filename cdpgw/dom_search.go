@@ -1,6 +1,8 @@
 package cdpgw
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -8,8 +10,13 @@ import (
 	"github.com/natscope/natscope/subjects/tree"
 )
 
-// maxSearches is how many searches a connection may keep; the oldest goes first.
-const maxSearches = 16
+// The bounds of searches.
+const (
+	// maxSearches is how many searches a connection may keep; the oldest goes first.
+	maxSearches = 16
+	// maxResults is how many nodes a search finds; further ones are not counted.
+	maxResults = 100_000
+)
 
 // searches are the results that a client may still page through.
 type searches struct {
@@ -18,10 +25,18 @@ type searches struct {
 	found map[string][]hit
 }
 
-// hit is a node that a search found.
+// hit is a node that a search found, or that was selected.
 type hit struct {
 	source subjects.SourceID
 	id     tree.BackendNodeID
+}
+
+func hitOf(n node) hit {
+	h := hit{id: n.id()}
+	if n.source != nil {
+		h.source = n.source.ID
+	}
+	return h
 }
 
 type searchParams struct {
@@ -39,14 +54,48 @@ type searchPageParams struct {
 	ToIndex   int    `json:"toIndex"`
 }
 
-// domPerformSearch finds nodes by text: in names ("<name" finds elements by the
-// start of their name), in attributes (name="value") and in texts. Case does not matter.
+// domPerformSearch finds nodes by text, CSS selector and XPath in document order,
+// whether the client knows them or not.
 func (s *session) domPerformSearch(p searchParams) (any, error) {
-	match := matcher(p.Query)
-	var found []hit
-	if match != nil {
-		s.search(node{}, match, &found)
+	query := strings.TrimSpace(p.Query)
+	if query == "" {
+		return searchResult{SearchID: s.keepSearch(nil)}, nil
 	}
+	return s.overCopy(func(ctx context.Context, d *docCopy) (any, error) {
+		found, slow := d.search(ctx, query)
+		var out searchResult
+		s.during(func() {
+			out = searchResult{SearchID: s.keepSearch(found), ResultCount: len(found)}
+			if slow {
+				s.complain("“" + cut(query, 100) + "” was looked for as a text only: as a selector or path it would take too long in a document of this size.")
+			}
+		})
+		return out, nil
+	}), nil
+}
+
+// search returns what a query finds. slow says that it was not read as everything
+// that it could be, because of what that costs.
+func (d *docCopy) search(ctx context.Context, query string) (found []hit, slow bool) {
+	m := make(marks, len(d.nodes))
+	d.text(query, m)
+	if !plainWord(query) {
+		// An error says that the query is none, and then it is only a text.
+		slow = errors.Is(d.css(ctx, query, 0, maxResults, m), errTooSlow)
+		if strings.ContainsAny(query, "/(@[*.|:") {
+			slow = errors.Is(d.xpath(ctx, query, m), errTooSlow) || slow
+		}
+	}
+	for i, is := range m {
+		if is && len(found) < maxResults {
+			found = append(found, d.hit(int32(i)))
+		}
+	}
+	return found, slow
+}
+
+// keepSearch keeps the results of a search and returns its id.
+func (s *session) keepSearch(found []hit) string {
 	t := &s.dom.searches
 	if len(t.ids) == maxSearches {
 		delete(t.found, t.ids[0])
@@ -58,58 +107,8 @@ func (s *session) domPerformSearch(p searchParams) (any, error) {
 		t.found = make(map[string][]hit)
 	}
 	t.ids, t.found[id] = append(t.ids, id), found
-	return searchResult{SearchID: id, ResultCount: len(found)}, nil
+	return id
 }
-
-// search walks the document in its order.
-func (s *session) search(n node, match func(*session, node) bool, found *[]hit) {
-	if match(s, n) {
-		h := hit{id: n.id()}
-		if n.source != nil {
-			h.source = n.source.ID
-		}
-		*found = append(*found, h)
-	}
-	for i, children := 0, s.children(n); i < children.len(); i++ {
-		s.search(children.at(i), match, found)
-	}
-}
-
-// matcher returns what decides whether a node is found; nil finds nothing.
-func matcher(query string) func(*session, node) bool {
-	q := strings.ToLower(strings.TrimSpace(query))
-	if q == "" {
-		return nil
-	}
-	tag, start := strings.CutPrefix(q, "<")
-	tag, end := strings.CutSuffix(tag, ">")
-	tag = strings.TrimPrefix(tag, "/")
-	return func(s *session, n node) bool {
-		if n.nodeType() == documentNode {
-			return false
-		}
-		if n.nodeType() == textNode {
-			return contains(n.value(), q)
-		}
-		name := strings.ToLower(n.name())
-		if start && tag != "" {
-			if end && name == tag || !end && strings.HasPrefix(name, tag) {
-				return true
-			}
-		}
-		if strings.Contains(name, q) {
-			return true
-		}
-		for a := s.attributes(n); len(a) > 1; a = a[2:] {
-			if contains(a[0], q) || contains(a[1], q) || strings.Contains(q, "=") && contains(a[0]+`="`+a[1]+`"`, q) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-func contains(text, lower string) bool { return strings.Contains(strings.ToLower(text), lower) }
 
 // domGetSearchResults makes a range of the results known. A node that is gone has the id 0.
 func (s *session) domGetSearchResults(p searchPageParams) (any, error) {
@@ -120,8 +119,13 @@ func (s *session) domGetSearchResults(p searchPageParams) (any, error) {
 	if p.FromIndex < 0 || p.ToIndex > len(found) || p.FromIndex >= p.ToIndex {
 		return nil, failf("Invalid search result range")
 	}
-	ids := make([]NodeID, 0, p.ToIndex-p.FromIndex)
-	for _, h := range found[p.FromIndex:p.ToIndex] {
+	return map[string][]NodeID{"nodeIds": s.pushHits(found[p.FromIndex:p.ToIndex])}, nil
+}
+
+// pushHits makes nodes known; 0 stands for one that is gone.
+func (s *session) pushHits(found []hit) []NodeID {
+	ids := make([]NodeID, 0, len(found))
+	for _, h := range found {
 		var id NodeID
 		if n, ok := s.find(h.id, h.source); ok {
 			if known := s.pushPath(n); known != nil {
@@ -130,7 +134,7 @@ func (s *session) domGetSearchResults(p searchPageParams) (any, error) {
 		}
 		ids = append(ids, id)
 	}
-	return map[string][]NodeID{"nodeIds": ids}, nil
+	return ids
 }
 
 func (s *session) domDiscardSearchResults(p searchPageParams) (any, error) {

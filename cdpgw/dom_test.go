@@ -1,7 +1,6 @@
 package cdpgw
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -235,35 +234,6 @@ func TestDocumentUpdatedWhenTheStateIsAnother(t *testing.T) {
 	c.event(0, "DOM.documentUpdated", nil)
 	if got := c.outline(-1); got != "#document\n workspace name=dev\n  clients\n" {
 		t.Errorf("%s", got)
-	}
-}
-
-func TestSearch(t *testing.T) {
-	_, server := serve(t, shop(t))
-	c := dial(t, server, "dev")
-	c.call("DOM.getDocument", nil, nil)
-	for query, want := range map[string]int{
-		"route": 2, "<route": 2, "<Route>": 1, "</route>": 1, "mail": 1, "IDLE": 1, `queue="mail"`: 1, "path=": 1, "<host": 2,
-		"nothing": 0, "": 0, "//host": 0, "host[name]": 0, "<": 0,
-	} {
-		var r searchResult
-		c.call("DOM.performSearch", map[string]string{"query": query}, &r)
-		if r.ResultCount != want {
-			t.Errorf("%q: %d results, want %d", query, r.ResultCount, want)
-		}
-	}
-	var r searchResult
-	c.call("DOM.performSearch", map[string]string{"query": "/cart"}, &r)
-	var ids struct{ NodeIDs []NodeID }
-	events := c.call("DOM.getSearchResults", map[string]any{"searchId": r.SearchID, "fromIndex": 0, "toIndex": r.ResultCount}, &ids)
-	if r.ResultCount != 2 || len(ids.NodeIDs) != 2 || ids.NodeIDs[0] == 0 || !slices.Contains(methodsOf(events), "DOM.setChildNodes") {
-		t.Errorf("%d results, ids %v, events %v", r.ResultCount, ids.NodeIDs, methodsOf(events))
-	}
-	c.fails("DOM.getSearchResults", map[string]any{"searchId": r.SearchID, "fromIndex": 1, "toIndex": 9}, codeServer)
-	c.call("DOM.discardSearchResults", map[string]any{"searchId": r.SearchID}, nil)
-	c.fails("DOM.getSearchResults", map[string]any{"searchId": r.SearchID, "fromIndex": 0, "toIndex": 1}, codeServer)
-	for range 2 * maxSearches {
-		c.call("DOM.performSearch", map[string]string{"query": "route"}, nil)
 	}
 }
 

@@ -70,6 +70,8 @@ type Gateway struct {
 	deaf func()
 
 	hub *hub
+	// copies holds a token for each copy of a document that somebody searches.
+	copies chan struct{}
 	// bounds are those of the outgoing queue of each connection.
 	bounds load
 	// ctx ends when the gateway closes.
@@ -86,7 +88,7 @@ var ErrOptions = errors.New("cdpgw: invalid options")
 
 // New returns a gateway over a state. The error wraps ErrOptions.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, tokens: o.Tokens, grant: o.Grant, version: o.Version, log: o.Logger, bounds: defaultBounds}
+	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, tokens: o.Tokens, grant: o.Grant, version: o.Version, log: o.Logger, bounds: defaultBounds, copies: make(chan struct{}, maxCopies)}
 	if g.state == nil {
 		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
 	}

@@ -13,11 +13,16 @@ import (
 
 // RequestID names a request in the protocol: source, generation and the
 // request's own id, joined by dots, so that it is unique in the space and the
-// same at every gateway.
+// same at every gateway. All requests of a chain of redirects have the id of the
+// first; it stands for the last one, as in Chrome.
 type RequestID string
 
 func requestID(src subjects.SourceID, r *network.Request) RequestID {
-	return RequestID(string(src) + "." + r.Generation + "." + string(r.ID()))
+	id := r.ID()
+	if r.Root != "" {
+		id = r.Root
+	}
+	return RequestID(string(src) + "." + r.Generation + "." + string(id))
 }
 
 // networkState is what the client was told of the Network domain.
@@ -25,6 +30,8 @@ type networkState struct {
 	enabled bool
 	// streams are the bodies that go out with their data as they come.
 	streams map[*network.Request]*bodyStream
+	// held are the responses that may turn out to be redirects.
+	held map[*network.Request]*heldResponse
 }
 
 var networkMethods = map[string]method{
@@ -40,6 +47,7 @@ var networkMethods = map[string]method{
 	"Network.setCacheDisabled":               constant(empty{}),
 	"Network.setBypassServiceWorker":         constant(empty{}),
 	"Network.setExtraHTTPHeaders":            refuse("natscope watches requests and does not change them."),
+	"Network.replayXHR":                      refuse("natscope does not send requests for a source. Copy the request as cURL or as fetch and send it yourself."),
 	"Network.overrideNetworkState":           constant(empty{}),
 	"Network.emulateNetworkConditionsByRule": constant(map[string][]string{"ruleIds": {}}),
 	"Network.clearAcceptedEncodingsOverride": constant(empty{}),
@@ -75,6 +83,9 @@ func (s *session) networkDisable(empty) (any, error) {
 	for _, st := range s.network.streams {
 		st.stop()
 	}
+	for _, h := range s.network.held {
+		h.timer.Stop()
+	}
 	s.network = networkState{}
 	return nil, nil
 }
@@ -89,7 +100,7 @@ func (s *session) request(id RequestID) (*fold.Source, *network.Request, error) 
 	if src == nil {
 		return nil, nil, failf("No resource with given identifier found: its source is gone.")
 	}
-	r := src.Net.Get(parts[1], network.RequestID(parts[2]))
+	r := src.Net.Last(parts[1], network.RequestID(parts[2]))
 	if r == nil {
 		return nil, nil, failf("No resource with given identifier found: natscope keeps the last %d requests of a source, and this one was evicted.", s.gateway.limits.Requests)
 	}
@@ -110,6 +121,9 @@ func (s *session) requestChanged(b *batch, i int, c fold.Change) {
 		}
 	}
 	if st := s.network.streams[c.Request.Request]; st != nil && s.streamed(st, c, b.shared(i)) {
+		return
+	}
+	if s.hold(c.Source, c.Request, b.shared(i)) {
 		return
 	}
 	for _, m := range b.shared(i) {

@@ -1,6 +1,7 @@
 package cdpgw
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -14,94 +15,6 @@ import (
 type projection struct {
 	hub    *hub
 	source *fold.Source
-}
-
-type requestWillBeSentEvent struct {
-	RequestID            RequestID    `json:"requestId"`
-	LoaderID             string       `json:"loaderId"`
-	DocumentURL          string       `json:"documentURL"`
-	Request              requestInfo  `json:"request"`
-	Timestamp            float64      `json:"timestamp"`
-	WallTime             float64      `json:"wallTime"`
-	Initiator            initiator    `json:"initiator"`
-	RedirectHasExtraInfo bool         `json:"redirectHasExtraInfo"`
-	Type                 resourceType `json:"type"`
-	FrameID              FrameID      `json:"frameId"`
-	HasUserGesture       bool         `json:"hasUserGesture"`
-}
-
-type requestInfo struct {
-	URL              string  `json:"url"`
-	Method           string  `json:"method"`
-	Headers          headers `json:"headers"`
-	HasPostData      bool    `json:"hasPostData,omitempty"`
-	MixedContentType string  `json:"mixedContentType"`
-	InitialPriority  string  `json:"initialPriority"`
-	ReferrerPolicy   string  `json:"referrerPolicy"`
-}
-
-type initiator struct {
-	Type  string      `json:"type"`
-	Stack *stackTrace `json:"stack,omitempty"`
-}
-
-type responseReceivedEvent struct {
-	RequestID    RequestID    `json:"requestId"`
-	LoaderID     string       `json:"loaderId"`
-	Timestamp    float64      `json:"timestamp"`
-	Type         resourceType `json:"type"`
-	Response     responseInfo `json:"response"`
-	HasExtraInfo bool         `json:"hasExtraInfo"`
-	FrameID      FrameID      `json:"frameId"`
-}
-
-type responseInfo struct {
-	URL               string          `json:"url"`
-	Status            int             `json:"status"`
-	StatusText        string          `json:"statusText"`
-	Headers           headers         `json:"headers"`
-	MimeType          string          `json:"mimeType"`
-	Charset           string          `json:"charset"`
-	RequestHeaders    headers         `json:"requestHeaders"`
-	ConnectionReused  bool            `json:"connectionReused"`
-	ConnectionID      float64         `json:"connectionId"`
-	RemoteIPAddress   string          `json:"remoteIPAddress,omitempty"`
-	RemotePort        int             `json:"remotePort,omitempty"`
-	EncodedDataLength float64         `json:"encodedDataLength"`
-	Timing            *resourceTiming `json:"timing,omitempty"`
-	ResponseTime      float64         `json:"responseTime"`
-	Protocol          string          `json:"protocol,omitempty"`
-	SecurityState     string          `json:"securityState"`
-}
-
-type dataReceivedEvent struct {
-	RequestID         RequestID `json:"requestId"`
-	Timestamp         float64   `json:"timestamp"`
-	DataLength        int64     `json:"dataLength"`
-	EncodedDataLength int64     `json:"encodedDataLength"`
-	Data              []byte    `json:"data,omitempty"`
-}
-
-type loadingFinishedEvent struct {
-	RequestID         RequestID `json:"requestId"`
-	Timestamp         float64   `json:"timestamp"`
-	EncodedDataLength float64   `json:"encodedDataLength"`
-}
-
-type loadingFailedEvent struct {
-	RequestID RequestID    `json:"requestId"`
-	Timestamp float64      `json:"timestamp"`
-	Type      resourceType `json:"type"`
-	ErrorText string       `json:"errorText"`
-	Canceled  bool         `json:"canceled"`
-}
-
-type eventSourceMessageEvent struct {
-	RequestID RequestID `json:"requestId"`
-	Timestamp float64   `json:"timestamp"`
-	EventName string    `json:"eventName"`
-	EventID   string    `json:"eventId"`
-	Data      string    `json:"data"`
 }
 
 // resourceType is a type of resource in the protocol's words.
@@ -132,6 +45,16 @@ func typeOf(s network.Start) resourceType {
 // headers are the header lines of a message, lines of one name joined by a line break.
 type headers map[string]string
 
+// headerOf returns the first value of a header, or nothing.
+func headerOf(list []network.Header, name string) string {
+	for _, line := range list {
+		if strings.EqualFold(line[0], name) {
+			return line[1]
+		}
+	}
+	return ""
+}
+
 func headersOf(list []network.Header) headers {
 	h := make(headers, len(list))
 	first := make(map[string]string, len(list))
@@ -153,11 +76,15 @@ func (p projection) change(c *network.Change) [][]byte {
 	if typeOf(r.Start.Value) == "WebSocket" {
 		return p.webSocket(c)
 	}
+	if c.Topic != network.TopicStart && p.source.Net.Continued(r) {
+		// The id belongs to the request that the redirect led to.
+		return nil
+	}
 	switch c.Topic {
 	case network.TopicStart:
-		return [][]byte{p.start(r)}
+		return p.start(r)
 	case network.TopicResponse:
-		return [][]byte{p.response(r)}
+		return p.response(r)
 	case network.TopicDataReceived:
 		return [][]byte{p.data(r, c.T, c.Data.Bytes, c.Data.Wire)}
 	case network.TopicMessage:
@@ -165,6 +92,9 @@ func (p projection) change(c *network.Change) [][]byte {
 			return [][]byte{p.message(r, c.T, c.Message)}
 		}
 	case network.TopicEnd, network.TopicError:
+		if amended(r) {
+			return [][]byte{p.responseReceived(r), p.end(r)}
+		}
 		return [][]byte{p.end(r)}
 	}
 	return nil
@@ -175,9 +105,12 @@ func (p projection) replay(r *network.Request) [][]byte {
 	if typeOf(r.Start.Value) == "WebSocket" {
 		return p.replayWebSocket(r)
 	}
-	out := [][]byte{p.start(r)}
+	out := p.start(r)
+	if p.source.Net.Continued(r) {
+		return out
+	}
 	if r.Response != nil {
-		out = append(out, p.response(r))
+		out = append(out, p.response(r)...)
 	}
 	if r.Received.Bytes > 0 {
 		out = append(out, p.data(r, r.LastData, r.Received.Bytes, r.Received.Wire))
@@ -198,48 +131,108 @@ func (p projection) id(r *network.Request) RequestID { return requestID(p.source
 // seconds converts a time on the source's clock to seconds since the Unix epoch.
 func seconds(r *network.Request, t float64) float64 { return (r.Origin + t) / 1000 }
 
-func (p projection) start(r *network.Request) []byte {
+// start returns the events of a new request: the one before it in a chain of
+// redirects ends with them, and its cookies are told.
+func (p projection) start(r *network.Request) [][]byte {
+	var out [][]byte
 	v := r.Start.Value
 	at := seconds(r, r.Start.T)
 	documentURL := v.DocumentURL
 	if documentURL == "" {
 		documentURL = frameURL(p.hub.space.Name, p.source)
 	}
-	return encodeEvent("Network.requestWillBeSent", requestWillBeSentEvent{
+	e := requestWillBeSentEvent{
 		RequestID: p.id(r), LoaderID: r.Generation, DocumentURL: documentURL,
 		Request: requestInfo{
-			URL: v.URL, Method: v.Method, Headers: headersOf(v.Headers), HasPostData: v.HasBody && v.BodyBytes != 0,
+			URL: urlOf(p.source, v), Method: v.Method, Headers: headersOf(v.Headers), HasPostData: v.HasBody && v.BodyBytes != 0,
 			MixedContentType: "none", InitialPriority: "Medium", ReferrerPolicy: "strict-origin-when-cross-origin",
 		},
 		Timestamp: at, WallTime: at, Initiator: initiatorOf(p.source.ID, v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
-	})
+	}
+	if before := p.source.Net.Before(r); before != nil && before.Response != nil {
+		info := p.responseOf(before)
+		e.RedirectResponse = &info
+		if e.RedirectHasExtraInfo = hasCookies(sentHeaders(before)); e.RedirectHasExtraInfo {
+			out = append(out, p.responseExtra(before))
+		}
+	}
+	out = append(out, encodeEvent("Network.requestWillBeSent", e))
+	if hasCookies(v.Headers) {
+		out = append(out, p.requestExtra(r, v.Headers))
+	}
+	return out
 }
 
+// urlOf returns the address of a request. An incoming one may be known by its
+// path alone, of which DevTools can make no name.
+func urlOf(src *fold.Source, v network.Start) string {
+	if !strings.HasPrefix(v.URL, "/") {
+		return v.URL
+	}
+	host := headerOf(v.Headers, "Host")
+	if host == "" {
+		host = string(src.ID)
+	}
+	return "http://" + host + v.URL
+}
+
+// initiatorOf tells where a request was made. Of one that the source served it
+// tells who asked, in the only words that DevTools shows in the row itself.
 func initiatorOf(id subjects.SourceID, v network.Start) initiator {
-	if len(v.Stack) == 0 || v.Direction == network.Incoming {
+	switch {
+	case v.Direction == network.Incoming && v.Client != "":
+		return initiator{Type: "parser", URL: "incoming from " + v.Client}
+	case v.Direction == network.Incoming:
+		return initiator{Type: "parser", URL: "incoming"}
+	case len(v.Stack) == 0:
 		return initiator{Type: "other"}
 	}
 	return initiator{Type: "script", Stack: stackOf(id, v.Stack)}
 }
 
-func (p projection) response(r *network.Request) []byte {
+// sentHeaders are the headers of a request as far as they are known now.
+func sentHeaders(r *network.Request) []network.Header {
+	if r.Response != nil && len(r.Response.Value.RequestHeaders) > 0 {
+		return r.Response.Value.RequestHeaders
+	}
+	return r.Start.Value.Headers
+}
+
+// response returns the events of headers that came. Cookies that were added on
+// the way are told before.
+func (p projection) response(r *network.Request) [][]byte {
+	var out [][]byte
+	if sent := sentHeaders(r); hasCookies(sent) && !hasCookies(r.Start.Value.Headers) {
+		out = append(out, p.requestExtra(r, sent))
+	}
+	return append(out, p.responseReceived(r))
+}
+
+func (p projection) responseReceived(r *network.Request) []byte {
 	return encodeEvent("Network.responseReceived", responseReceivedEvent{
 		RequestID: p.id(r), LoaderID: r.Generation, Timestamp: seconds(r, r.Response.T), Type: typeOf(r.Start.Value),
-		Response: responseOf(r), FrameID: frameOf(p.source.ID),
+		Response: p.responseOf(r), FrameID: frameOf(p.source.ID),
 	})
 }
 
-func responseOf(r *network.Request) responseInfo {
+func (p projection) responseOf(r *network.Request) responseInfo {
 	v := r.Response.Value
+	address := or(v.URL, urlOf(p.source, r.Start.Value))
 	out := responseInfo{
-		URL: or(v.URL, r.Start.Value.URL), Status: v.Status, StatusText: v.StatusText, Headers: headersOf(v.Headers),
+		URL: address, Status: v.Status, StatusText: v.StatusText, Headers: headersOf(append(v.Headers[:len(v.Headers):len(v.Headers)], notes(r)...)),
 		MimeType: v.MIMEType, Charset: v.Charset, ConnectionReused: v.Reused, RemoteIPAddress: v.RemoteIP, RemotePort: v.RemotePort,
-		EncodedDataLength: float64(headBytes(v)), Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(or(v.URL, r.Start.Value.URL)),
+		EncodedDataLength: float64(headBytes(v)), Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(address),
+	}
+	if out.RemoteIPAddress == "" && r.Start.Value.Client != "" {
+		if at, err := netip.ParseAddrPort(r.Start.Value.Client); err == nil {
+			out.RemoteIPAddress, out.RemotePort = at.Addr().String(), int(at.Port())
+		}
+	}
+	if out.SecurityDetails = securityDetailsOf(v.TLS); v.TLS != nil {
+		out.SecurityState = "secure"
 	}
 	// Without them DevTools warns of provisional headers.
-	if out.RequestHeaders = headersOf(v.RequestHeaders); len(v.RequestHeaders) == 0 {
-		out.RequestHeaders = headersOf(r.Start.Value.Headers)
-	}
+	out.RequestHeaders = headersOf(sentHeaders(r))
 	return out
 }
 
@@ -278,59 +271,6 @@ func securityOf(address string) string {
 	return "unknown"
 }
 
-// resourceTiming holds the phases of a request in milliseconds after RequestTime, -1 for none.
-type resourceTiming struct {
-	RequestTime              float64 `json:"requestTime"`
-	ProxyStart               float64 `json:"proxyStart"`
-	ProxyEnd                 float64 `json:"proxyEnd"`
-	DNSStart                 float64 `json:"dnsStart"`
-	DNSEnd                   float64 `json:"dnsEnd"`
-	ConnectStart             float64 `json:"connectStart"`
-	ConnectEnd               float64 `json:"connectEnd"`
-	SSLStart                 float64 `json:"sslStart"`
-	SSLEnd                   float64 `json:"sslEnd"`
-	WorkerStart              float64 `json:"workerStart"`
-	WorkerReady              float64 `json:"workerReady"`
-	WorkerFetchStart         float64 `json:"workerFetchStart"`
-	WorkerRespondWithSettled float64 `json:"workerRespondWithSettled"`
-	SendStart                float64 `json:"sendStart"`
-	SendEnd                  float64 `json:"sendEnd"`
-	PushStart                float64 `json:"pushStart"`
-	PushEnd                  float64 `json:"pushEnd"`
-	ReceiveHeadersStart      float64 `json:"receiveHeadersStart"`
-	ReceiveHeadersEnd        float64 `json:"receiveHeadersEnd"`
-}
-
-// timingOf returns the phases of a request. Where the source measured none, the
-// whole time until the headers counts as waiting. The protocol's connection
-// phase includes TLS.
-func timingOf(r *network.Request) *resourceTiming {
-	t := network.Timing{DNSStart: -1, DNSEnd: -1, ConnectStart: -1, ConnectEnd: -1, TLSStart: -1, TLSEnd: -1, SendStart: -1, SendEnd: -1, HeadersStart: -1, HeadersEnd: -1}
-	if m := r.Response.Value.Timing; m != nil {
-		t = *m
-	}
-	out := &resourceTiming{
-		RequestTime: seconds(r, r.Start.T), ProxyStart: -1, ProxyEnd: -1, WorkerStart: -1, WorkerReady: -1, WorkerFetchStart: -1, WorkerRespondWithSettled: -1,
-		DNSStart: t.DNSStart, DNSEnd: t.DNSEnd, ConnectStart: t.ConnectStart, ConnectEnd: max(t.ConnectEnd, t.TLSEnd), SSLStart: t.TLSStart, SSLEnd: t.TLSEnd,
-	}
-	out.SendStart = t.SendStart
-	if out.SendStart < 0 {
-		out.SendStart = max(out.ConnectEnd, out.DNSEnd, 0)
-	}
-	// DevTools takes 0 for "never", and all the time until the answer for a wait to be sent.
-	out.SendStart = max(out.SendStart, 0.001)
-	out.SendEnd = max(t.SendEnd, out.SendStart)
-	out.ReceiveHeadersEnd = t.HeadersEnd
-	if out.ReceiveHeadersEnd < 0 {
-		out.ReceiveHeadersEnd = max(r.Response.T-r.Start.T, out.SendEnd)
-	}
-	out.ReceiveHeadersStart = t.HeadersStart
-	if out.ReceiveHeadersStart < 0 {
-		out.ReceiveHeadersStart = out.ReceiveHeadersEnd
-	}
-	return out
-}
-
 func (p projection) data(r *network.Request, t float64, n, wire int64) []byte {
 	return encodeEvent("Network.dataReceived", dataReceivedEvent{RequestID: p.id(r), Timestamp: seconds(r, t), DataLength: n, EncodedDataLength: encodedBytes(n, wire)})
 }
@@ -361,6 +301,9 @@ func (p projection) end(r *network.Request) []byte {
 
 // evicted ends a request whose end nobody will see, because newer ones took its place.
 func (p projection) evicted(r *network.Request, t float64) []byte {
+	if typeOf(r.Start.Value) == "WebSocket" {
+		return encodeEvent("Network.webSocketClosed", webSocketClosedEvent{RequestID: p.id(r), Timestamp: p.source.Life.Wall(t) / 1000})
+	}
 	return p.failed(r, (p.source.Life.Wall(t))/1000, "natscope stopped following this request: newer ones took its place", false)
 }
 

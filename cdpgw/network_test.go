@@ -413,6 +413,8 @@ func TestMessages(t *testing.T) {
 	m.net("orders", gen1, 54, network.TopicMessage, network.Message{ID: "ws", Sent: true, Opcode: 1, Data: "hi"})
 	c.call("Network.enable", nil, nil)
 	m.net("orders", gen1, 55, network.TopicMessage, network.Message{ID: "ws", Opcode: 2, Data: "AAE=", Base64: true})
+	m.net("orders", gen1, 55, network.TopicMessage, network.Message{ID: "ws", Opcode: 1, Data: "begin", Bytes: 500})
+	m.net("orders", gen1, 55, network.TopicMessage, network.Message{ID: "ws", Opcode: 8, Code: 1008, Data: "policy"})
 	m.net("orders", gen1, 56, network.TopicEnd, network.End{ID: "ws"})
 	var es eventSourceMessageEvent
 	c.event(0, "Network.eventSourceMessageReceived", &es)
@@ -427,8 +429,21 @@ func TestMessages(t *testing.T) {
 			got = append(got, strings.TrimPrefix(e.Method, "Network.webSocket"))
 		}
 	}
-	if want := "Created WillSendHandshakeRequest HandshakeResponseReceived FrameSent FrameReceived Closed"; strings.Join(got, " ") != want {
+	if want := "Created WillSendHandshakeRequest HandshakeResponseReceived FrameSent FrameReceived FrameReceived FrameReceived FrameError Closed"; strings.Join(got, " ") != want {
 		t.Errorf("%v", got)
+	}
+	var frames []string
+	for _, e := range all {
+		var p struct {
+			Response     webSocketFrame
+			ErrorMessage string
+		}
+		if strings.HasPrefix(e.Method, "Network.webSocketFrame") && json.Unmarshal(e.Params, &p) == nil {
+			frames = append(frames, p.Response.PayloadData+p.ErrorMessage)
+		}
+	}
+	if want := "hi|AAE=|begin… (the first 5 of 500 bytes)|A/Bwb2xpY3k=|Closed by the other side with code 1008 policy"; strings.Join(frames, "|") != want {
+		t.Errorf("%q", frames)
 	}
 	c.valid()
 }

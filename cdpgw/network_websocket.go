@@ -2,6 +2,9 @@ package cdpgw
 
 import (
 	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strings"
 
 	"github.com/natscope/natscope/subjects/network"
 )
@@ -65,7 +68,7 @@ func (p projection) webSocket(c *network.Change) [][]byte {
 	case network.TopicResponse:
 		return [][]byte{p.webSocketResponse(r)}
 	case network.TopicMessage:
-		return [][]byte{p.webSocketFrame(r, c.T, c.Message)}
+		return p.webSocketFrame(r, c.T, c.Message)
 	case network.TopicEnd, network.TopicError:
 		return p.webSocketEnd(r)
 	}
@@ -79,7 +82,7 @@ func (p projection) replayWebSocket(r *network.Request) [][]byte {
 		out = append(out, p.webSocketResponse(r))
 	}
 	for i := range r.Messages {
-		out = append(out, p.webSocketFrame(r, r.Messages[i].T, &r.Messages[i].Value))
+		out = append(out, p.webSocketFrame(r, r.Messages[i].T, &r.Messages[i].Value)...)
 	}
 	if r.Ending != network.Running {
 		out = append(out, p.webSocketEnd(r)...)
@@ -105,22 +108,59 @@ func (p projection) webSocketResponse(r *network.Request) []byte {
 	})
 }
 
-// webSocketFrame returns the event of one frame. The protocol wants text as it is and bytes as base64.
-func (p projection) webSocketFrame(r *network.Request, t float64, m *network.Message) []byte {
+// The opcodes of frames that matter here.
+const (
+	opcodeText  = 1
+	opcodeClose = 8
+)
+
+// webSocketFrame returns the events of one frame. The protocol wants text as it
+// is and everything else as base64. DevTools does not show the code of a close
+// frame, so one that tells of trouble is also told as an error.
+func (p projection) webSocketFrame(r *network.Request, t float64, m *network.Message) [][]byte {
 	f := webSocketFrame{Opcode: m.Opcode, Mask: m.Sent, PayloadData: m.Data}
 	if f.Opcode == 0 {
-		f.Opcode = 1
+		f.Opcode = opcodeText
 	}
-	if f.Opcode == 1 && m.Base64 {
+	data := []byte(m.Data)
+	if m.Base64 {
 		if b, err := base64.StdEncoding.DecodeString(m.Data); err == nil {
-			f.PayloadData = string(b)
+			data = b
 		}
+	}
+	switch {
+	case f.Opcode == opcodeClose && m.Code > 0:
+		data = append(binary.BigEndian.AppendUint16(nil, uint16(m.Code)), data...)
+		f.PayloadData = base64.StdEncoding.EncodeToString(data)
+	case f.Opcode != opcodeText:
+		f.PayloadData = base64.StdEncoding.EncodeToString(data)
+	case m.Bytes > int64(len(data)):
+		f.PayloadData = fmt.Sprintf("%s… (the first %d of %d bytes)", data, len(data), m.Bytes)
+	default:
+		f.PayloadData = string(data)
 	}
 	method := "Network.webSocketFrameReceived"
 	if m.Sent {
 		method = "Network.webSocketFrameSent"
 	}
-	return encodeEvent(method, webSocketFrameEvent{RequestID: p.id(r), Timestamp: seconds(r, t), Response: f})
+	out := [][]byte{encodeEvent(method, webSocketFrameEvent{RequestID: p.id(r), Timestamp: seconds(r, t), Response: f})}
+	if text := closeTrouble(m); text != "" {
+		out = append(out, encodeEvent("Network.webSocketFrameError", webSocketErrorEvent{RequestID: p.id(r), Timestamp: seconds(r, t), ErrorMessage: text}))
+	}
+	return out
+}
+
+// closeTrouble says what a close frame reports, if that is more than a goodbye.
+func closeTrouble(m *network.Message) string {
+	switch {
+	case m.Opcode != opcodeClose:
+		return ""
+	case m.Code == 0 || m.Code == 1000 || m.Code == 1001 || m.Code == 1005:
+		return ""
+	case m.Sent:
+		return strings.TrimSpace(fmt.Sprintf("Closed by this side with code %d %s", m.Code, m.Data))
+	}
+	return strings.TrimSpace(fmt.Sprintf("Closed by the other side with code %d %s", m.Code, m.Data))
 }
 
 func (p projection) webSocketEnd(r *network.Request) [][]byte {

@@ -15,7 +15,7 @@ var protocolEvents = []string{
 	"Inspector.detached",
 	"Log.entryAdded",
 	"Network.dataReceived", "Network.eventSourceMessageReceived", "Network.loadingFailed", "Network.loadingFinished", "Network.requestWillBeSent",
-	"Network.responseReceived", "Network.webSocketClosed", "Network.webSocketCreated", "Network.webSocketFrameError", "Network.webSocketFrameReceived",
+	"Network.requestWillBeSentExtraInfo", "Network.responseReceived", "Network.responseReceivedExtraInfo", "Network.webSocketClosed", "Network.webSocketCreated", "Network.webSocketFrameError", "Network.webSocketFrameReceived",
 	"Network.webSocketFrameSent", "Network.webSocketHandshakeResponseReceived", "Network.webSocketWillSendHandshakeRequest",
 	"Overlay.inspectModeCanceled", "Overlay.inspectNodeRequested", "Overlay.nodeHighlightRequested",
 	"Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",

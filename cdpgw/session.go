@@ -26,10 +26,9 @@ type session struct {
 	slow   sync.WaitGroup
 	slots  chan struct{}
 
-	// unencoded are the messages of the command that the reader handles; no one else touches them.
-	unencoded []unencoded
-
 	mu sync.Mutex // guards everything below
+	// unencoded are the messages of the command that runs.
+	unencoded []unencoded
 	// space is the state while a command or a change is handled, and nil else.
 	space *fold.Space
 	// following says that what is sent is a live event and not part of an answer.
@@ -83,18 +82,24 @@ type unencoded struct {
 	out   outgoing
 }
 
-// postpone queues a message of the command that the reader handles. It is
-// encoded when the locks are free again: a whole tree takes long.
+// postpone queues a message of the command that runs. It is encoded when the
+// locks are free again: a whole tree takes long.
 func (s *session) postpone(out outgoing) {
 	s.unencoded = append(s.unencoded, unencoded{s.conn.queue.reserve(), out})
 }
 
-// encodePostponed completes the messages of a command.
-func (s *session) encodePostponed() {
-	for _, u := range s.unencoded {
+// takePostponed returns the messages of the command that ends; s.mu is held.
+func (s *session) takePostponed() []unencoded {
+	out := s.unencoded
+	s.unencoded = nil
+	return out
+}
+
+// encodeAll completes the messages of a command.
+func encodeAll(messages []unencoded) {
+	for _, u := range messages {
 		u.place.fill(encode(u.out))
 	}
-	s.unencoded = nil
 }
 
 // sources returns the sources that the target includes, in the order of their appearance.

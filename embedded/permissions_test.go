@@ -221,6 +221,10 @@ func TestPermissionsAreLeast(t *testing.T) {
 		{user: "viewer", publish: "natscope.dev.cmd.orders." + gen},
 		{user: "viewer", publish: "$JS.API.DIRECT.GET.KV_NATSCOPE_STATE_dev"},
 		{user: "viewer", subscribe: "natscope.>"},
+		{user: "auditor", publish: "natscope.dev.audit.gw"},
+		{user: "auditor", publish: "$JS.API.CONSUMER.CREATE.NATSCOPE_REC_dev.x.natscope.dev.rec.>"},
+		{user: "auditor", publish: "$JS.API.STREAM.PURGE.NATSCOPE_AUDIT_dev"},
+		{user: "auditor", subscribe: "natscope.dev.audit.>"},
 		{user: "viewer", publish: "natscope.prod.query.sources"},
 	} {
 		nc := s.connect(c.user)

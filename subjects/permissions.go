@@ -20,10 +20,12 @@ const (
 	UserGateway User = "gateway"
 	// UserViewer is a program that asks the query service, and nothing else.
 	UserViewer User = "viewer"
+	// UserAuditor is a person who reads the audit.
+	UserAuditor User = "auditor"
 )
 
 // Users returns all kinds of users.
-func Users() []User { return []User{UserProducer, UserIngest, UserStore, UserGateway, UserViewer} }
+func Users() []User { return []User{UserProducer, UserIngest, UserStore, UserGateway, UserViewer, UserAuditor} }
 
 // Permissions are the subjects that a NATS user needs, and no others. To create
 // consumers is a trusted right, since a consumer delivers wherever it is told
@@ -68,6 +70,12 @@ func PermissionsOf(kind User, space Space, name string, sources ...SourceID) (Pe
 		return gatewayPermissions(space, inbox), nil
 	case UserViewer:
 		return Permissions{Publish: []string{Query(space) + ".>"}, Subscribe: []string{inbox}}, nil
+	case UserAuditor:
+		s := AuditStreamName(space)
+		return Permissions{Subscribe: []string{inbox}, Publish: []string{
+			"$JS.API.STREAM.INFO." + s, "$JS.API.CONSUMER.CREATE." + s + ".*." + AuditsOf(space),
+			"$JS.API.CONSUMER.MSG.NEXT." + s + ".*", "$JS.API.CONSUMER.DELETE." + s + ".*", "$JS.API.CONSUMER.INFO." + s + ".*",
+		}}, nil
 	}
 	return Permissions{}, fmt.Errorf("subjects: there is no kind of user %.80q; use one of %v", kind, Users())
 }

@@ -29,8 +29,8 @@ func newAuth() *cobra.Command {
 		Use:   "auth",
 		Short: "Make NATS users with least privilege for natscope's parts",
 		Long: `Makes NATS users that may do what their part of natscope does, and nothing else: a
-store, a gateway, an ingest, a viewer (who asks the query service), and one producer
-for each --source, which may be that source and no other.
+store, a gateway, an ingest, a viewer (who asks the query service), an auditor (who
+reads the audit), and one producer for each --source, which may be that source and no other.
 
 As nats-server, the default, it prints the authorization block of a server's
 configuration, with public keys; the seeds go to --out, one file a user, and are never
@@ -99,7 +99,7 @@ func (f authFlags) users() ([]natsUser, error) {
 		out = append(out, natsUser{name, public, subjects.InboxOf(name), p, seed})
 		return nil
 	}
-	for _, kind := range []subjects.User{subjects.UserStore, subjects.UserGateway, subjects.UserIngest, subjects.UserViewer} {
+	for _, kind := range []subjects.User{subjects.UserStore, subjects.UserGateway, subjects.UserIngest, subjects.UserViewer, subjects.UserAuditor} {
 		if err := add(kind, string(kind)); err != nil {
 			return nil, err
 		}

@@ -129,7 +129,7 @@ func (f *partFlags) run(ctx context.Context, name string, stdout, stderr io.Writ
 
 // say tells people and programs that the part is ready, and where.
 func (f *partFlags) say(log *slog.Logger, stdout io.Writer, i *embedded.Instance) {
-	r := ready{NATS: i.NATS(), Space: i.Space()}
+	r := ready{Listen: i.Addr(), Admin: i.Admin(), NATS: i.NATS(), Space: i.Space()}
 	switch {
 	case f.parts.Gateway:
 		r.HTTP, r.DevTools = i.HTTP(), i.DevTools()

@@ -82,7 +82,10 @@ func (f *upFlags) check() error {
 
 // ready is the line that --ready-json prints.
 type ready struct {
-	HTTP     string         `json:"http,omitempty"`
+	HTTP string `json:"http,omitempty"`
+	// Listen is the address that the process listens on, Admin that of its listener for operators.
+	Listen   string         `json:"listen,omitempty"`
+	Admin    string         `json:"admin,omitempty"`
 	DevTools string         `json:"devtools,omitempty"`
 	NATS     string         `json:"nats"`
 	Space    subjects.Space `json:"space"`
@@ -115,7 +118,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 		defer cancel()
 		err = errors.Join(err, i.Close(stop))
 	}()
-	r := ready{HTTP: i.HTTP(), DevTools: i.DevTools(), NATS: i.NATS(), Space: i.Space(), Client: i.ClientScript()}
+	r := ready{Listen: i.Addr(), Admin: i.Admin(), HTTP: i.HTTP(), DevTools: i.DevTools(), NATS: i.NATS(), Space: i.Space(), Client: i.ClientScript()}
 	if f.demo {
 		s, err := shop.Start(ctx, shop.Options{NATS: i.NATS(), Space: i.Space(), Addr: local(f.demoPort), ClientScript: i.ClientScript(), Logger: log})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // announced is the line that natscope prints with --ready-json.
-type announced struct{ HTTP, DevTools, NATS, Space, Client string }
+type announced struct{ Listen, Admin, HTTP, DevTools, NATS, Space, Client string }
 
 // TestEverybodyIsEarly: the commands store, gateway and ingest and a producer
 // start before there is a NATS server. They wait and say so; when it comes, all work.

@@ -31,7 +31,7 @@ type commands map[string]func(args []string) any
 // role runs a part until the function that it returns is called.
 type role func(config []byte, log *slog.Logger) (ready any, c commands, end func() error, err error)
 
-var roles = map[string]role{"node": playNode, "store": playStore, "gateway": playGateway, "source": playSource, "leaver": playLeaver}
+var roles = map[string]role{"node": playNode, "configured": playConfigured, "store": playStore, "gateway": playGateway, "source": playSource, "leaver": playLeaver}
 
 // play is the whole life of a process of a trial. It ends when its standard
 // input does, so that it cannot outlive the test, or by SIGTERM.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/natscope/natscope/producer/httpcap"
 	"github.com/natscope/natscope/producer/treecap/muxtree"
 )
 
@@ -38,7 +39,7 @@ func (s *Shop) serve(l net.Listener) {
 	}
 	mux.Handle("GET /", http.FileServerFS(files))
 	s.server = &http.Server{
-		Handler:           mux,
+		Handler:           httpcap.Handler(s.producer, mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		// Requests end with the shop, or event streams would keep Close waiting.
 		BaseContext: func(net.Listener) context.Context { return s.life },

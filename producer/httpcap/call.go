@@ -135,10 +135,11 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		ID:         c.id,
 		Status:     resp.StatusCode,
 		StatusText: statusText(resp),
-		Protocol:   protocol(resp),
+		Protocol:   protocolName(resp.Proto, resp.ProtoMajor),
 		HasBody:    hasBody,
 		RemoteIP:   c.timing.remoteIP,
 		RemotePort: c.timing.remotePort,
+		TLS:        tlsDetails(resp.TLS),
 		Reused:     c.timing.reused,
 		Timing:     c.timing.phases(c.began, now),
 	}
@@ -296,8 +297,15 @@ func (c *call) fail(text string, canceled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.contain()
-	if c.ended.Load() {
-		return
+	if !c.ended.Load() {
+		c.failNow(text, canceled)
+	}
+}
+
+// failNow is fail for a caller that holds mu.
+func (c *call) failNow(text string, canceled bool) {
+	if c.body != nil {
+		c.body.End(subjects.BodyAborted, c.total)
 	}
 	if c.upload != nil {
 		c.upload.end(subjects.BodyAborted)

@@ -1,6 +1,7 @@
-// Package httpcap records the HTTP requests of a Go program: it wraps an
-// http.RoundTripper and tells a producer of every request when it starts, how
-// long each phase takes, what the headers and bodies are and how it ends.
+// Package httpcap records the HTTP requests of a Go program, those that it makes
+// (Transport, Default) and those that it serves (Handler): it tells a producer of
+// every request when it starts, how long each phase takes, what the headers and
+// bodies are and how it ends.
 //
 // It owns: the life of a captured request from its start to its one ending, the
 // tees on request and response bodies, the timing by net/http/httptrace, the
@@ -25,13 +26,14 @@
 //
 // Every request that starts ends exactly once: with an error when no response
 // headers came, else with an end when the body was read to its end, closed
-// early, or failed. A body that the application neither reads nor closes ends
+// early, or failed. An incoming request ends when its handler returns or
+// panics: with an error when no headers had left, else with an end. A body that the application neither reads nor closes ends
 // when the garbage collector finds it.
 //
 // # Goroutines
 //
 // The package starts none. Its code runs on (1) the goroutine that calls
-// RoundTrip and reads the body, (2) goroutines of net/http that call the trace
+// RoundTrip and reads the body, or serves a request, (2) goroutines of net/http that call the trace
 // hooks and read the request body, (3) a goroutine of a timer, for a moment and
 // at most once every 100 ms for each body that is being read; the timer is
 // stopped when the request ends; and (4) the runtime's cleanup goroutine, for

@@ -200,3 +200,11 @@ func (b *FakeBody) Content() (data []byte, reason string, total int64) {
 	defer b.mu.Unlock()
 	return bytes.Clone(b.data), b.reason, b.total
 }
+
+// NewHandler is Handler with a fake in place of a producer.
+func NewHandler(f *Fake, next http.Handler, opts ...Option) http.Handler {
+	return newHandler(f, next, opts...)
+}
+
+// SetDefault is Default with a fake in place of a producer.
+func SetDefault(f *Fake, opts ...Option) (restore func()) { return setDefault(f, opts...) }

@@ -99,15 +99,15 @@ func statusText(resp *http.Response) string {
 	return text(words)
 }
 
-// protocol names the protocol of a response as ALPN does.
-func protocol(resp *http.Response) string {
-	switch resp.ProtoMajor {
+// protocolName names a protocol as ALPN does.
+func protocolName(proto string, major int) string {
+	switch major {
 	case 2:
 		return "h2"
 	case 3:
 		return "h3"
 	}
-	return strings.ToLower(text(resp.Proto))
+	return strings.ToLower(text(proto))
 }
 
 // mediaType splits a Content-Type into its type and its charset.

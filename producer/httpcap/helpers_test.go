@@ -95,6 +95,13 @@ func (v *view) String() string {
 	return strings.Join(v.lines, "\n")
 }
 
+// sorted is for what client and server see side by side.
+func (v *view) sorted() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return strings.Join(slices.Sorted(slices.Values(v.lines)), "\n")
+}
+
 var ports = regexp.MustCompile(`(127\.0\.0\.1|\[::1\]):\d+`)
 
 // err adds an error: its text without ports, and what programs ask of it.

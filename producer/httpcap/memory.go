@@ -25,6 +25,13 @@ func inMemory(body io.Reader) (io.Reader, int64) {
 	if t := reflect.TypeOf(body); t == nopCloser || t == nopCloserWriterTo {
 		body, _ = reflect.ValueOf(body).Field(0).Interface().(io.Reader)
 	}
+	if t := reflect.TypeOf(body); t != nil && t.Kind() == reflect.Pointer && t.Elem().Name() == "readTrackingBody" && t.Elem().PkgPath() == "net/http" {
+		// http.DefaultTransport wraps bodies in this type before it asks a registered protocol.
+		if f := reflect.ValueOf(body).Elem().FieldByName("ReadCloser"); f.IsValid() && f.CanInterface() {
+			inner, _ := f.Interface().(io.Reader)
+			return inMemory(inner)
+		}
+	}
 	// A copy of a reader reads on its own.
 	switch r := body.(type) {
 	case *bytes.Buffer:

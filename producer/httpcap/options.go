@@ -7,14 +7,15 @@ type options struct {
 	filter func(*http.Request) bool
 	bodies bool
 	stack  bool
+	route  func(*http.Request) string
 }
 
-// Option changes what a Transport captures.
+// Option changes what a Transport or a Handler captures.
 type Option func(*options)
 
 // WithFilter captures only the requests for which keep returns true; the others
-// pass as if there were no capture. keep runs on the goroutine that makes the
-// request, must not change the request and should be quick. If it panics, the
+// pass as if there were no capture. keep runs on the goroutine that makes or
+// serves the request, must not change the request and should be quick. If it panics, the
 // request passes uncaptured.
 func WithFilter(keep func(*http.Request) bool) Option {
 	return func(o *options) { o.filter = keep }
@@ -23,6 +24,13 @@ func WithFilter(keep func(*http.Request) bool) Option {
 // WithoutBodies tells only the sizes of request and response bodies, not their bytes.
 func WithoutBodies() Option {
 	return func(o *options) { o.bodies = false }
+}
+
+// WithRoute tells a Handler the route of a request, for routers other than
+// http.ServeMux. It is asked when the request comes and again when the response
+// begins, so that it may tell nothing at first; a panic costs the record.
+func WithRoute(route func(*http.Request) string) Option {
+	return func(o *options) { o.route = route }
 }
 
 // WithoutStack leaves out the stack that made the request.

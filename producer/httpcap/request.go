@@ -19,6 +19,8 @@ type upload struct {
 	body    bodySink
 	current *uploadReader // the newest attempt
 	passed  int64         // the most bytes that any attempt has read
+	// lastRead is when bytes, or the end, were last read.
+	lastRead float64
 	// retryable says that the transport can ask for the body again.
 	retryable bool
 	// held says that the newest attempt was closed early, while a retry is still possible.
@@ -116,6 +118,7 @@ func (r *uploadReader) observe(p []byte, n int, err error) {
 	if c.ended.Load() || u.ended || u.current != r {
 		return
 	}
+	u.lastRead = c.sink.Now()
 	if n > 0 {
 		fresh := p[:n]
 		if skip := u.passed - r.pos; skip > 0 {

@@ -145,7 +145,12 @@ func peer(addr net.Addr) (string, int) {
 	case *net.TCPAddr:
 		return a.AddrPort().Addr().Unmap().String(), a.Port
 	}
-	ap, err := netip.ParseAddrPort(addr.String())
+	return peerText(addr.String())
+}
+
+// peerText splits an address that is a text.
+func peerText(addr string) (string, int) {
+	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return "", 0
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/producer"
-	"github.com/natscope/natscope/subjects"
 )
 
 // Transport returns a RoundTripper that does what next does and records every
@@ -75,7 +74,7 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 	opened := false
 	defer func() {
 		if recover() != nil {
-			t.lost()
+			lost(t.sink)
 			if opened {
 				c.fail(brokenText, false)
 			}
@@ -120,11 +119,6 @@ func (t *transport) finish(c *call, req, traced *http.Request, resp *http.Respon
 		}
 	}
 	return resp, err
-}
-
-func (t *transport) lost() {
-	defer func() { _ = recover() }()
-	t.sink.Lost(subjects.PlaneNet, 1)
 }
 
 // respond records the headers of a response and returns the body that the
