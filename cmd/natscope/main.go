@@ -65,7 +65,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.AddCommand(newUp(), newStore(), newGateway(), newIngest(), newDoctor(), newToken(), newAuth(), newAudit())
+	root.AddCommand(newUp(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit())
 	return root
 }
 

@@ -22,6 +22,10 @@ var ErrBodyEvicted = errors.New("replica: body evicted")
 // silent after its source went, before nothing more is expected of it.
 const bodyPatience = 1500 * time.Millisecond
 
+// bodySettled is how long after the end of its request a body is expected to be
+// whole, or not to be there at all. It leaves room for clocks that differ.
+const bodySettled = 10 * time.Second
+
 // bodyCheck is how often it is looked whether a silent body can still go on.
 const bodyCheck = 250 * time.Millisecond
 
@@ -125,6 +129,13 @@ func (b *bodyReader) follow(ctx context.Context) (done bool, err error) {
 		return false, b.pause(ctx, err)
 	}
 	defer t.discard()
+	if t.pending == 0 && b.r.captured(b.subject).settled {
+		// Nothing is there, and nothing will come: whoever reads many bodies must not wait for each.
+		b.quiet = time.Now().Add(-bodyPatience)
+		if done, err := b.silent(); done || err != nil {
+			return done, err
+		}
+	}
 	tick := time.NewTicker(bodyCheck)
 	defer tick.Stop()
 	for {
@@ -211,6 +222,8 @@ func (b *bodyReader) silent() (done bool, err error) {
 type capture struct {
 	// running says that more of it may come.
 	running bool
+	// settled says that the request ended long ago.
+	settled bool
 	// bytes is how much was captured of a body that ended.
 	bytes int64
 }
@@ -225,6 +238,7 @@ func (r *Replica) captured(b subjects.BodySubject) (k capture) {
 		if q == nil {
 			return
 		}
+		k.settled = q.Ending != network.Running && time.Since(time.UnixMilli(int64(q.Origin+q.EndedAt))) > bodySettled
 		k.running = src.Connected && src.Generation == b.Generation && q.Ending == network.Running
 		switch {
 		case b.Direction == subjects.RequestBody && q.BodyEnd != nil:

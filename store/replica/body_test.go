@@ -143,3 +143,43 @@ func TestBodyDeadline(t *testing.T) {
 		t.Errorf("body of a running request: %v", err)
 	}
 }
+
+// A body may come after the end of its request, but one whose request ended long
+// ago is answered at once: an export asks for thousands that are evicted.
+func TestBodyThatIsLateAndBodiesThatAreGone(t *testing.T) {
+	srv := natstest.Start(t)
+	js := srv.JetStream()
+	streams(t, js, subjects.Storage{})
+	src := natstest.NewSource(t, js, "t", "shop")
+	src.Open()
+	subject := func(id network.RequestID) subjects.BodySubject {
+		return subjects.BodySubject{Space: "t", Source: "shop", Generation: src.Generation, Request: id, Direction: subjects.ResponseBody}
+	}
+	for i := range 10 {
+		id := network.RequestID(fmt.Sprintf("old%d", i))
+		src.Send(subjects.PlaneNet, network.TopicStart, network.Start{ID: id, URL: "u"})
+		src.Send(subjects.PlaneNet, network.TopicEnd, network.End{ID: id, Bytes: 3, Captured: 3})
+	}
+	src.Send(subjects.PlaneNet, network.TopicStart, network.Start{ID: "new", URL: "u"})
+	end := src.Record(network.TopicEnd, network.End{ID: "new", Bytes: 3, Captured: 3})
+	end.T = float64(time.Now().UnixMilli()) - 1.7e12
+	src.Frame(subjects.PlaneNet, 0, end)
+	r := open(t, srv, subjects.Limits{Heartbeat: time.Minute})
+	late := time.AfterFunc(2*bodyCheck, func() {
+		m := &nats.Msg{Subject: subject("new").String(), Header: nats.Header(subjects.BodyChunk{End: subjects.BodyComplete, Total: 3}.Header()), Data: []byte("abc")}
+		if _, err := js.PublishMsg(context.Background(), m); err != nil {
+			t.Error(err)
+		}
+	})
+	defer late.Stop()
+	if b, err := r.Body(t.Context(), subject("new")); err != nil || string(b.Data) != "abc" || !b.Complete {
+		t.Errorf("the late body is %q, %+v, %v", b.Data, b, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*bodyPatience)
+	defer cancel()
+	for i := range 10 {
+		if _, err := r.Body(ctx, subject(network.RequestID(fmt.Sprintf("old%d", i)))); !errors.Is(err, ErrBodyEvicted) {
+			t.Fatalf("body %d: %v", i, err)
+		}
+	}
+}

@@ -58,6 +58,8 @@ type tail struct {
 	consume jetstream.ConsumeContext
 	remove  func(context.Context) error
 	next    uint64
+	// pending is how many messages there were when the tail began.
+	pending uint64
 }
 
 // openTail begins to deliver the messages on filter whose sequence is at least start.
@@ -88,6 +90,9 @@ func openTail(ctx context.Context, js jetstream.JetStream, stream, filter string
 		done:   make(chan struct{}),
 		remove: func(ctx context.Context) error { return js.DeleteConsumer(ctx, stream, config.Name) },
 		next:   1,
+	}
+	if info := c.CachedInfo(); info != nil {
+		t.pending = info.NumPending
 	}
 	t.consume, err = c.Consume(t.deliver,
 		jetstream.PullHeartbeat(tailHeartbeat), jetstream.PullExpiry(tailExpiry), jetstream.PullMaxBytes(tailBytes),
