@@ -84,6 +84,7 @@ func (t *Tree) Register(parent *Node, name string, value any, options ...Compone
 	for _, o := range options {
 		o.apply(c)
 	}
+	c.node.t.inspects.Do(c.node.t.serveInspect)
 	if len(c.setters) > 0 {
 		c.editing = make(chan struct{}, 1)
 		c.node.t.serve.Do(c.node.t.serveEdits)

@@ -29,7 +29,9 @@
 //  3. A setter, started by Edit, at most one for each component and maxEdits for
 //     a tree. It ends when the application's function returns.
 //
-// The producer calls for snapshots on a goroutine of its own.
+// The producer calls for snapshots, and for values that somebody opens, on
+// goroutines of its own. Opening a value takes the component's lock, which is
+// tried for a second and not longer.
 //
 // # Locks
 //

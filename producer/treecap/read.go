@@ -23,6 +23,8 @@ import (
 type reader struct {
 	// maps says that nobody writes to maps meanwhile.
 	maps bool
+	// most is how many entries of the container at the top are read; 0 means value.MaxEntries.
+	most int
 }
 
 // maxPointers is how many pointers are followed to a value.
@@ -40,7 +42,7 @@ func (s *scratch) read(v any, maps bool) {
 			s.threw(p)
 		}
 	}()
-	r := reader{maps}
+	r := reader{maps: maps}
 	switch v := v.(type) {
 	case nil:
 		return
@@ -344,10 +346,10 @@ func (r reader) kind(x reflect.Value, depth int) value.Value {
 }
 
 // limit is how many entries of a container are read at a depth: enough for its preview below the top.
-func limit(depth int) int {
+func (r reader) limit(depth int) int {
 	switch depth {
 	case 0:
-		return value.MaxEntries
+		return max(value.MaxEntries, r.most)
 	case 1:
 		return 5
 	}
@@ -358,7 +360,7 @@ func (r reader) structValue(x reflect.Value, depth int) value.Value {
 	t := x.Type()
 	out := value.Value{Kind: value.Instance, Name: typeName(t)}
 	for _, f := range visible(t) {
-		if out.Size++; len(out.Fields) < limit(depth) {
+		if out.Size++; len(out.Fields) < r.limit(depth) {
 			out.Fields = append(out.Fields, value.Field{Name: f.name, Value: r.value(x.Field(f.index), depth+1)})
 		}
 	}
@@ -384,15 +386,15 @@ func (r reader) list(x reflect.Value, depth int) value.Value {
 		return opaque(x, "")
 	}
 	n := x.Len()
-	out := value.Value{Kind: value.Array, Size: n, Partial: n > limit(depth)}
-	for i := range min(n, limit(depth)) {
+	out := value.Value{Kind: value.Array, Size: n, Partial: n > r.limit(depth)}
+	for i := range min(n, r.limit(depth)) {
 		out.Items = append(out.Items, r.value(x.Index(i), depth+1))
 	}
 	return fit(out, depth)
 }
 
 func (r reader) mapValue(x reflect.Value, depth int) value.Value {
-	n, most := x.Len(), limit(depth)
+	n, most := x.Len(), r.limit(depth)
 	out := value.Value{Kind: value.Map, Size: n, Partial: n > most}
 	named := x.Type().Key().Kind() == reflect.String
 	if named {
@@ -421,6 +423,14 @@ type pair struct {
 	value reflect.Value
 }
 
+// pairName is the name of the entry with a key.
+func (r reader) pairName(k reflect.Value) string {
+	if k.Kind() == reflect.String {
+		return strings.ToValidUTF8(k.String(), "\ufffd")
+	}
+	return value.Preview(r.value(k, 1))
+}
+
 // maxScan is how many keys of a map are looked at to find the first ones; of a
 // larger one any will do, since sorting would take the application's time.
 const maxScan = 2000
@@ -440,7 +450,7 @@ func (r reader) pairs(x reflect.Value, most int) []pair {
 		p := pair{value: it.Value()}
 		switch {
 		case k.Kind() == reflect.String:
-			p.name = strings.ToValidUTF8(k.String(), "\ufffd")
+			p.name = r.pairName(k)
 			p.key = value.Value{Kind: value.String, Text: p.name}
 		case k.CanInt():
 			p.order = k.Int()

@@ -39,6 +39,8 @@ type Tree struct {
 	edits chan struct{}
 	// serve answers commands, once there is something to edit.
 	serve sync.Once
+	// inspects answers the command that opens values, once there are some.
+	inspects sync.Once
 
 	// sending is held while records are made and handed over.
 	sending sync.Mutex
