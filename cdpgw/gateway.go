@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -42,6 +43,10 @@ type Options struct {
 	// "https://tools.example/natscope", when that is not what their Host header
 	// says. Its host is allowed by itself.
 	External string
+	// Frontend is the directory of a built frontend of DevTools to serve at
+	// /frontend/, which makes the links of the page of sources open by a click in
+	// any browser; empty means none.
+	Frontend string
 	// Version is shown in /json/version; "dev" if empty.
 	Version string
 	// Logger takes what an operator should know; nil means silence.
@@ -58,6 +63,8 @@ type Gateway struct {
 	tokens   *access.Tokens
 	grant    access.Grant
 	external *url.URL
+	// frontend is nil where none is served.
+	frontend fs.FS
 	version  string
 	log      *slog.Logger
 	mux      *http.ServeMux
@@ -111,6 +118,12 @@ func New(o Options) (*Gateway, error) {
 	if err := g.setExternal(o.External); err != nil {
 		return nil, err
 	}
+	if o.Frontend != "" {
+		var err error
+		if g.frontend, err = openFrontend(o.Frontend); err != nil {
+			return nil, err
+		}
+	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.routes()
 	g.hub = newHub(g.state)
@@ -154,6 +167,7 @@ func (g *Gateway) routes() {
 	g.mux.HandleFunc("/json", g.serveJSON)
 	g.mux.HandleFunc("/json/", g.serveJSON)
 	g.mux.HandleFunc(targetPath, g.serveTarget)
+	g.mux.HandleFunc(frontendPath, g.serveFrontend)
 	g.mux.HandleFunc("/", g.serveIndex)
 }
 

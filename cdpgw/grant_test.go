@@ -60,7 +60,7 @@ func body(t *testing.T, url string) (int, string) {
 // Without a token there is neither a list, nor a page, nor a connection.
 func TestNothingWithoutToken(t *testing.T) {
 	server, _, _, _ := guarded(t, shop(t), access.Grant{Name: "a", Role: access.RoleView})
-	for _, path := range []string{"/", "/json", "/json/list", "/json/version", "/json/protocol", "/devtools/page/dev", "/t/x/json/list"} {
+	for _, path := range []string{"/", "/page.js", "/sources.json", "/history.json?source=orders", "/frontend/x", "/json", "/json/list", "/json/version", "/json/protocol", "/devtools/page/dev", "/t/x/json/list"} {
 		if status, text := body(t, server.URL+path); status != http.StatusUnauthorized || strings.Contains(text, "orders") {
 			t.Errorf("%s: %d %.80s", path, status, text)
 		}
@@ -104,7 +104,7 @@ func TestGrantNarrowsSources(t *testing.T) {
 	if want := "/t/" + tokens["page"] + "/devtools/page/dev/page"; !strings.HasSuffix(some[1].WebSocketDebuggerURL, want) || !strings.HasSuffix(some[1].DevtoolsFrontendURL, want) {
 		t.Errorf("the links do not carry the token: %+v", some[1])
 	}
-	if _, text := body(t, under(server, tokens["page"]).URL+"/"); !strings.Contains(text, "dev/page") || strings.Contains(text, "dev/orders") {
+	if _, text := body(t, under(server, tokens["page"]).URL+"/sources.json"); !strings.Contains(text, "dev/page") || strings.Contains(text, "dev/orders") {
 		t.Errorf("the page of links: %s", text)
 	}
 	c := dial(t, under(server, tokens["page"]), "dev")

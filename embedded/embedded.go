@@ -66,6 +66,9 @@ type Options struct {
 	Tokens *access.Tokens
 	// Role is what everybody may do where no token is needed; empty means access.RoleDebug.
 	Role access.Role
+	// Frontend is the directory of a built frontend of DevTools, which makes links
+	// open by a click in any browser; empty means none.
+	Frontend string
 	// Admin is the address of a second listener with /healthz, /readyz and /metrics
 	// alone, without a door, for whoever watches the process; empty means none. It
 	// shows counts and no contents.
@@ -326,7 +329,7 @@ func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeM
 	gw, err := cdpgw.New(cdpgw.Options{
 		State: i.figures.state, Conn: i.conn, Space: o.Space, Gateway: subjects.GatewayID(subjects.Token("gw-" + rand.Text()[:10])),
 		Limits: o.Limits, Logger: o.Logger, Version: o.Version, Access: access.Policy{Hosts: o.Hosts, Origins: o.Origins},
-		External: o.External,
+		External: o.External, Frontend: o.Frontend,
 	})
 	if err != nil {
 		return fmt.Errorf("embedded: gateway: %w", err)

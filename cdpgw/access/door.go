@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -49,6 +50,12 @@ func (d Door) Middleware(next http.Handler) http.Handler {
 			return
 		}
 		token, prefix, path := presented(r)
+		if prefix != "" && path == "" {
+			// A relative link of the page at the root has to stay below the token.
+			w.Header().Set("Location", "./"+url.PathEscape(token)+"/")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return
+		}
 		in := r
 		if prefix != "" {
 			in = r.Clone(r.Context())
@@ -93,7 +100,10 @@ func (d Door) admit(token, prefix, path string) (admission, error) {
 // carries it, and the rest of the path.
 func presented(r *http.Request) (token, prefix, path string) {
 	if rest, ok := strings.CutPrefix(r.URL.Path, TokenPath); ok {
-		token, rest, _ = strings.Cut(rest, "/")
+		token, rest, below := strings.Cut(rest, "/")
+		if !below {
+			return token, TokenPath + token, ""
+		}
 		return token, TokenPath + token, "/" + rest
 	}
 	if scheme, value, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "bearer") {

@@ -22,6 +22,7 @@ type doorFlags struct {
 	external       string
 	tokens         string
 	role           string
+	frontend       string
 	hosts, origins []string
 }
 
@@ -34,6 +35,7 @@ func (f *doorFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.external, "external", "", "address under which people reach this process, such as https://tools.example/natscope")
 	fl.StringVar(&f.tokens, "tokens", "", "file with access tokens, one a line as natscope token writes them; it is read again when it changes")
 	fl.StringVar(&f.role, "role", "debug", "what everybody may do where no token is needed: view or debug")
+	fl.StringVar(&f.frontend, "frontend", "", "directory of a built frontend of DevTools, such as the npm package @react-native/debugger-frontend; then links open by a click")
 	fl.StringArrayVar(&f.hosts, "allow-host", nil, "additional host name that requests may be addressed to (repeatable)")
 	fl.StringArrayVar(&f.origins, "allow-origin", nil, "additional web origin, exactly, that may connect (repeatable)")
 }
@@ -84,6 +86,6 @@ func (f *doorFlags) apply(o *embedded.Options) error {
 		o.Tokens = t
 	}
 	o.BehindProxy, o.External, o.Role = f.proxied, f.external, access.Role(f.role)
-	o.Hosts, o.Origins = f.hosts, f.origins
+	o.Hosts, o.Origins, o.Frontend = f.hosts, f.origins, f.frontend
 	return nil
 }
