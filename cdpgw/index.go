@@ -37,7 +37,7 @@ type sourcesAnswer struct {
 	// Frontend says that Open links work: a frontend of DevTools is served here.
 	Frontend bool `json:"frontend,omitempty"`
 	pageLinks
-	Sources []sourceRow `json:"sources"`
+	Sources []pageRow `json:"sources"`
 }
 
 // pageLinks open a target: Link in Chrome's own DevTools, Open in the frontend that is served here.
@@ -46,7 +46,7 @@ type pageLinks struct {
 	Open string `json:"open,omitempty"`
 }
 
-type sourceRow struct {
+type pageRow struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
@@ -109,7 +109,7 @@ func (g *Gateway) serveSources(w http.ResponseWriter, r *http.Request) {
 	grant := access.GrantOf(r)
 	answer := sourcesAnswer{
 		Space: string(g.space), Version: g.version, Role: string(grant.Role), Frontend: g.frontend != nil,
-		pageLinks: g.pageLinks(r, target{space: g.space}), Sources: []sourceRow{},
+		pageLinks: g.pageLinks(r, target{space: g.space}), Sources: []pageRow{},
 	}
 	if s, ok := g.state.(interface{ Status() replica.Status }); ok {
 		answer.Waiting = s.Status().Waiting
@@ -117,7 +117,7 @@ func (g *Gateway) serveSources(w http.ResponseWriter, r *http.Request) {
 	g.state.View(func(s *fold.Space) {
 		for _, src := range s.Sources() {
 			if grant.Source(string(src.ID)) {
-				answer.Sources = append(answer.Sources, g.sourceRow(r, src))
+				answer.Sources = append(answer.Sources, g.pageRow(r, src))
 			}
 		}
 	})
@@ -133,9 +133,9 @@ func (g *Gateway) serveSources(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, json.RawMessage(data))
 }
 
-func (g *Gateway) sourceRow(r *http.Request, src *fold.Source) sourceRow {
+func (g *Gateway) pageRow(r *http.Request, src *fold.Source) pageRow {
 	d := src.Life.Descriptor
-	row := sourceRow{
+	row := pageRow{
 		ID: string(src.ID), Name: src.Name(), Kind: string(kindOf(src)), Runtime: d.Runtime, Title: d.Title, URL: d.URL,
 		Connected: src.Connected, Generation: string(src.Generation),
 		Nodes: src.Tree.Len(), Requests: len(src.Net.Requests), Messages: len(src.Console.Entries), Lost: src.Lost(), Faults: src.FaultCount,

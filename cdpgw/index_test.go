@@ -25,7 +25,7 @@ func TestSourcesAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	rows := make(map[string]sourceRow)
+	rows := make(map[string]pageRow)
 	for _, s := range a.Sources {
 		rows[s.ID] = s
 	}
