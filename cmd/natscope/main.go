@@ -41,15 +41,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "natscope: %s; see natscope --help\n", oneLine(err))
-		return exitUsage
 	}
-	fmt.Fprintf(stderr, "natscope: %s\n", oneLine(err))
-	return exitError
+	code := exitCode(err)
+	switch text := sayError(err); {
+	case text == "":
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "natscope: %s; see natscope --help\n", text)
+	default:
+		fmt.Fprintf(stderr, "natscope: %s\n", text)
+	}
+	return code
 }
 
 // newRoot assembles the commands.
@@ -64,7 +67,16 @@ func newRoot() *cobra.Command {
 		Args:          usageArgs(cobra.NoArgs),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	defer func() {
+		for _, c := range root.Commands() {
+			if c.GroupID == "" {
+				c.GroupID = groupRun
+			}
+		}
+	}()
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
+	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about programs:"}, &cobra.Group{ID: groupRun, Title: "Run natscope and look after it:"})
+	root.AddCommand(newLs(), newTree(), newNode(), newFind(), newNet(), newRequest(), newBody(), newLogs(), newHistory(), newFaults(), newSearch(), newWatch())
 	root.AddCommand(newUp(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit())
 	return root
 }

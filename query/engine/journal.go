@@ -157,7 +157,9 @@ func (j *journal) Changed(s *fold.Space, changes []fold.Change) {
 	}
 	before := j.first + uint64(len(j.events))
 	for i := range changes {
-		j.change(s, &changes[i])
+		if !superseded(changes, i) {
+			j.change(s, &changes[i])
+		}
 	}
 	for len(j.events) > maxJournal || j.bytes > maxJournalBytes && len(j.events) > 1 {
 		j.bytes -= j.events[0].size
@@ -169,6 +171,29 @@ func (j *journal) Changed(s *fold.Space, changes []fold.Change) {
 	if j.first+uint64(len(j.events)) != before {
 		j.wake()
 	}
+}
+
+// superseded reports whether a later change of the same message is about the
+// same request: changes of one message all see what it led to in the end.
+func superseded(changes []fold.Change, i int) bool {
+	if changes[i].Kind != fold.RequestChanged {
+		return false
+	}
+	for _, c := range changes[i+1:] {
+		if c.Kind == fold.RequestChanged && c.Request.Request == changes[i].Request.Request && tells(c.Request.Topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// tells reports whether watches are told of a request when a record of a topic came.
+func tells(topic string) bool {
+	switch topic {
+	case network.TopicStart, network.TopicResponse, network.TopicEnd, network.TopicError:
+		return true
+	}
+	return false
 }
 
 // change appends what one change means to watches.
@@ -183,9 +208,7 @@ func (j *journal) change(s *fold.Space, c *fold.Change) {
 		delete(j.commits, src.ID)
 		h.kind, h.removed = query.EventSource, true
 	case fold.RequestChanged:
-		switch c.Request.Topic {
-		case network.TopicStart, network.TopicResponse, network.TopicEnd, network.TopicError:
-		default:
+		if !tells(c.Request.Topic) {
 			return
 		}
 		a := summary(src.ID, c.Request.Request)

@@ -42,8 +42,43 @@ func argText(raw json.RawMessage) string {
 		if v.Stack != "" {
 			return v.Stack
 		}
+		return v.Name + ": " + v.Text
+	case value.Object, value.Instance:
+		return fieldsText(v)
 	}
 	return value.Preview(v)
+}
+
+// maxField is how many bytes of one field of an object a text has.
+const maxField = 500
+
+// fieldsText is an object with its fields as they are: the preview of DevTools
+// cuts them, but the attributes of a log line are what people search for.
+func fieldsText(v value.Value) string {
+	var b strings.Builder
+	if v.Kind == value.Instance {
+		b.WriteString(v.Name + " ")
+	}
+	b.WriteByte('{')
+	for i, f := range v.Fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(f.Name + ": ")
+		switch x := f.Value; x.Kind {
+		case value.String:
+			b.WriteString(strconv.Quote(clean(x.Text, maxField)))
+		case value.Error:
+			b.WriteString(clean(x.Name+": "+x.Text, maxField))
+		default:
+			b.WriteString(value.Preview(x))
+		}
+	}
+	if v.Partial {
+		b.WriteString(", …")
+	}
+	b.WriteByte('}')
+	return b.String()
 }
 
 // argsText joins the arguments of a console call.
