@@ -1,10 +1,15 @@
 package ingest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"net/http"
 	"path"
 	"strings"
+	"sync"
+
+	"github.com/natscope/natscope/producer/client"
 )
 
 // routes returns the handler of all paths. files holds the client's modules.
@@ -30,18 +35,51 @@ func redirectToClient(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusTemporaryRedirect)
 }
 
-// serveModules serves JavaScript files and nothing else.
+// module is a module as it is sent.
+type module struct{ plain, gzip []byte }
+
+// serveModules serves JavaScript files and nothing else: without their comments,
+// and compressed for those who take it.
 func serveModules(files fs.FS) http.Handler {
+	load := sync.OnceValue(func() map[string]module { return loadModules(files) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := path.Clean(r.URL.Path)
-		data, err := fs.ReadFile(files, name)
-		if err != nil || !strings.HasSuffix(name, ".js") {
+		m, ok := load()[path.Clean(r.URL.Path)]
+		if !ok {
 			http.Error(w, "there is no such client module; the entry is /client.js", http.StatusNotFound)
 			return
 		}
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		h := w.Header()
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+		h.Add("Vary", "Accept-Encoding")
+		data := m.plain
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			data = m.gzip
+		}
 		_, _ = w.Write(data)
 	})
+}
+
+func loadModules(files fs.FS) map[string]module {
+	out := make(map[string]module)
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".js") {
+			return nil
+		}
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil // The files are embedded; one that cannot be read is not there.
+		}
+		m := module{plain: client.Lean(data)}
+		var b bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		_, _ = z.Write(m.plain)
+		_ = z.Close()
+		m.gzip = b.Bytes()
+		out[name] = m
+		return nil
+	})
+	return out
 }
 
 // admitOrigin refuses requests of foreign origins, and lets pages of admitted

@@ -20,6 +20,7 @@ export function start(options) {
     runtime: runtime(),
     place, watchPlace, watchLife, watchErrors, connect, nextFlush,
     tools: () => import('./tools.js'),
+    inspection: () => import('./inspection.js'),
     fetch: globalThis.fetch?.bind(globalThis),
     ground: ground(),
     now: performance.now.bind(performance),

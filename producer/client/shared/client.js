@@ -15,6 +15,20 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 /** @typedef {import('./unsupported.js').Unsupported} Unsupported */
 /** @typedef {import('./protocol.js').Plane} Plane */
 /** @typedef {import('./tree.js').TreeNode} TreeNode */
+/** @typedef {import('./live.js').Live} Live */
+
+/**
+ * A tree that the page shows: of components, or of Cordis.
+ * @typedef {object} AnyTree
+ * @property {boolean} pending whether there is anything to take
+ * @property {() => import('./tree.js').TreeRecord[]} take the records that tell the reader what changed
+ * @property {() => void} reset the reader lost the tree: everything is sent with the next take
+ * @property {(id: number) => TreeNode | undefined} get
+ * @property {() => Iterable<TreeNode>} nodes
+ * @property {(n: TreeNode, symbol: string) => ((value: unknown) => unknown) | undefined} setter
+ * @property {(id: number) => object | undefined} live the live object of a node
+ * @property {(v: object) => {id: number, name: string} | undefined} nodeOf the node that an object stands for
+ */
 
 /**
  * What is told of the place where the client runs.
@@ -34,6 +48,7 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
  * @property {import('./identity.js').Ground} ground
  * @property {import('./link.js').LinkOptions['connect']} connect
  * @property {() => Promise<import('./commands.js').Tools>} tools loads what commands need
+ * @property {() => Promise<import('./realm.js').Inspection & import('./sources.js').ScriptGround>} inspection loads what sessions need
  * @property {typeof fetch} fetch the environment's own, which nobody captures
  * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
  * @property {() => number} now milliseconds on a monotonic clock
@@ -108,16 +123,16 @@ export class Client {
       connect: env.connect,
       hello: () => this.hello(),
       message: m => this.faults.run(() => this.receive(m)),
-      down: () => this.faults.run(() => this.commands?.pause()),
+      down: () => this.faults.run(() => this.live?.pause()),
       refused: reason => this.warn(`natscope: this page is not inspected: ${reason}`),
       now: env.now,
       setTimer: env.setTimer,
       clearTimer: env.clearTimer,
     });
     this.tree = new Tree(() => this.link.limits);
-    /** @type {import('./commands.js').Commands | undefined} there is none before the first command */
-    this.commands = undefined;
-    /** @type {Promise<import('./commands.js').Commands> | undefined} */
+    /** @type {Live | undefined} there is none before the first command */
+    this.live = undefined;
+    /** @type {Promise<Live> | undefined} */
     this.loading = undefined;
   }
 
@@ -130,7 +145,7 @@ export class Client {
   capture() {
     const { env, options, patches, faults } = this;
     if (options.console !== false && env.scope.console) {
-      captureConsole({ console: env.scope.console, patches, faults, record: (topic, data) => this.record('console', topic, data), now: env.now });
+      captureConsole({ console: env.scope.console, patches, faults, record: (topic, data) => this.record('console', topic, data), keep: args => this.live?.keep(args) ?? 0, now: env.now });
     }
     if (options.fetch !== false && typeof env.scope.fetch === 'function') {
       captureFetch({
@@ -189,6 +204,7 @@ export class Client {
         this.outbox.setRate(m.limits.recordsPerSecond);
         if (m.resumed) this.outbox.resume(m.last);
         else this.outbox.restart();
+        this.live?.resume(m.resumed);
         if (m.resnapshot || !m.resumed) this.resnapshot();
         this.renamed(m.source);
         this.placeChanged();
@@ -215,23 +231,22 @@ export class Client {
    * @param {import('./protocol.js').CommandMessage} m
    */
   async command(m) {
-    this.loading ??= this.loadCommands();
+    this.loading ??= this.loadLive();
     try {
-      await (await this.loading).receive(m);
+      await (this.live ?? await this.loading).receive(m);
     } catch (e) {
       this.loading = undefined;
       this.link.send(JSON.stringify({ type: 'answer', id: m.id, ok: false, error: { code: 'failed', message: `the page could not load what the command needs: ${messageOf(e)}` } }));
     }
   }
 
-  /** @returns {Promise<import('./commands.js').Commands>} */
-  async loadCommands() {
-    const { env, tree, faults } = this;
-    const [{ Commands }, tools] = await Promise.all([import('./commands.js'), env.tools()]);
-    const commands = new Commands({ env, tools, tree, faults, send: text => void this.link.send(text) });
-    this.commands = commands;
-    if (this.stopped) commands.stop();
-    return commands;
+  /** @returns {Promise<Live>} */
+  async loadLive() {
+    const { env, faults } = this;
+    const [{ Live }, tools] = await Promise.all([import('./live.js'), env.tools()]);
+    this.live = new Live({ env, tools, tree: () => this.tree, faults, send: text => void this.link.send(text), handles: () => this.link.limits.handles });
+    if (this.stopped) this.live.stop();
+    return this.live;
   }
 
   resnapshot() {
@@ -327,7 +342,7 @@ export class Client {
   leave() {
     if (this.away || this.stopped) return;
     this.away = true;
-    this.commands?.pause();
+    this.live?.pause();
     this.flushTree();
     this.drain(true);
     this.link.send(JSON.stringify({ type: 'bye', reason: 'the page was closed or left' }));
@@ -347,7 +362,7 @@ export class Client {
     if (this.stopped) return;
     this.faults.run(() => this.leave());
     this.stopped = true;
-    this.commands?.stop();
+    this.live?.stop();
     this.patches.restore();
     for (const undo of this.undos.reverse()) this.faults.run(undo);
     this.env.clearTimer(this.timer);

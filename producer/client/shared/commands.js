@@ -49,7 +49,7 @@ const MAX_ENTRIES = 2000;
  * @typedef {object} CommandOptions
  * @property {CommandEnvironment} env
  * @property {Tools} tools
- * @property {import('./tree.js').Tree} tree
+ * @property {() => import('./client.js').AnyTree} tree
  * @property {(text: string) => void} send
  * @property {import('./faults.js').Faults} faults
  */
@@ -132,7 +132,7 @@ export class Commands {
   node(params) {
     const id = params?.id;
     if (typeof id !== 'number') throw new CommandError('malformed', 'id must be the number of a component');
-    const n = this.o.tree.get(id);
+    const n = this.o.tree().get(id);
     if (!n) throw new CommandError('object-not-found', `component ${id} is not on the page any more`);
     return n;
   }
@@ -141,7 +141,7 @@ export class Commands {
   inspect(p) {
     const [symbol, ...steps] = readPath(p?.path);
     if (typeof symbol !== 'string') throw new CommandError('malformed', 'path must begin with the name of a value');
-    const n = typeof p.id === 'number' ? this.o.tree.get(p.id) : undefined;
+    const n = typeof p.id === 'number' ? this.o.tree().get(p.id) : undefined;
     if (!n || !Object.hasOwn(n.values, symbol)) return {};
     const found = follow(n.values[symbol], steps);
     const limit = typeof p.limit === 'number' && p.limit > 0 ? Math.min(p.limit, MAX_ENTRIES) : undefined;
@@ -154,7 +154,7 @@ export class Commands {
     const { symbol, value } = p;
     if (typeof symbol !== 'string' || value === undefined) throw new CommandError('malformed', 'symbol and value are missing');
     const steps = readPath(p.path ?? []);
-    const set = this.o.tree.setter(n, symbol);
+    const set = this.o.tree().setter(n, symbol);
     if (!set) throw new CommandError('refused', `${symbol} of ${n.name} cannot be set: the page gave no setter for it`);
     if (hasMarker(value)) throw new CommandError('refused', 'the new value stands for something that was never loaded');
     await set(steps.length > 0 ? replaceAt(n.values[symbol], steps, value) : value);
@@ -206,7 +206,7 @@ export class Commands {
 
   /** @param {object} element */
   pointed(element) {
-    const n = componentAt(this.o.tree, element);
+    const n = componentAt(this.o.tree(), element);
     if (n) this.show(n, elementsOf(n));
     else this.overlay?.hide();
     if (this.over === (n?.id ?? 0)) return;
@@ -216,7 +216,7 @@ export class Commands {
 
   /** @param {object | undefined} element */
   picked(element) {
-    const n = element && componentAt(this.o.tree, element);
+    const n = element && componentAt(this.o.tree(), element);
     this.stopPick();
     this.tell('picked', n?.id ?? 0);
   }

@@ -24,6 +24,7 @@ const TYPES = Object.freeze({
  * @property {Patches} patches
  * @property {Faults} faults
  * @property {(topic: 'message', data: string) => void} record
+ * @property {(args: unknown[]) => number} [keep] keeps live arguments for those who look, under a number; 0 if nobody does
  * @property {() => number} now
  */
 
@@ -32,7 +33,7 @@ const TYPES = Object.freeze({
  * unchanged; what it logs is encoded at once, since it may change later.
  * @param {ConsoleOptions} o
  */
-export function captureConsole({ console, patches, faults, record, now }) {
+export function captureConsole({ console, patches, faults, record, keep, now }) {
   const memory = new Memory(now);
   // Encoding may run a Proxy's traps, and those may log.
   let busy = false;
@@ -45,7 +46,7 @@ export function captureConsole({ console, patches, faults, record, now }) {
           busy = true;
           try {
             const shown = memory.shown(name, args);
-            if (shown && type) record('message', messageJSON(type, shown));
+            if (shown && type) record('message', messageJSON(type, shown, keep?.(shown.slice(0, MAX_ARGS)) ?? 0));
           } catch (e) {
             faults.add(e);
           } finally {
@@ -61,13 +62,15 @@ export function captureConsole({ console, patches, faults, record, now }) {
 /**
  * @param {string} type
  * @param {unknown[]} args
+ * @param {number} kept the number under which the live arguments are kept, 0 for none
  * @returns {string}
  */
-function messageJSON(type, args) {
-  const kept = args.slice(0, MAX_ARGS);
+function messageJSON(type, args, kept) {
+  const list = args.slice(0, MAX_ARGS);
+  const ref = kept || undefined;
   const stack = callSite();
-  let text = JSON.stringify({ type, args: kept.map(v => encode(v)), stack });
-  if (text.length > MESSAGE_SIZE) text = JSON.stringify({ type, args: kept.map(v => encodeShort(v)), stack: stack.slice(0, 10) });
+  let text = JSON.stringify({ type, args: list.map(v => encode(v)), stack, ref });
+  if (text.length > MESSAGE_SIZE) text = JSON.stringify({ type, args: list.map(v => encodeShort(v)), stack: stack.slice(0, 10), ref });
   return text;
 }
 

@@ -20,7 +20,7 @@ export function elementsOf(n) {
 /**
  * Finds the component that an element belongs to: the nearest element above
  * that is one of a component's; of several components with it, the innermost.
- * @param {import('./tree.js').Tree} tree
+ * @param {import('./client.js').AnyTree} tree
  * @param {any} element
  * @returns {TreeNode | undefined}
  */

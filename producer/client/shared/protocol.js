@@ -18,6 +18,7 @@ export const LIBRARY = 'natscope-client 0.1.0';
 
 /** The commands of package realm (Go) that a page answers. */
 export const CAPABILITIES = Object.freeze([
+  'runtime', 'console', 'sources', 'tree.resolve', 'tree.nodeOf', 'tree.inspected',
   'tree.inspect', 'tree.edit', 'tree.highlight', 'tree.pick', 'tree.log', 'tree.storeGlobal', 'tree.open',
 ]);
 
@@ -72,6 +73,7 @@ export const CAPABILITIES = Object.freeze([
  * @property {number} bodyChunkBytes
  * @property {number} nodes
  * @property {number} depth
+ * @property {number} handles
  * @property {number} messageBytes
  * @property {number} recordsPerSecond
  * @property {number} reconnectMin milliseconds
@@ -88,6 +90,7 @@ export const DEFAULT_LIMITS = Object.freeze({
   bodyChunkBytes: 48 << 10,
   nodes: 100000,
   depth: 256,
+  handles: 10000,
   messageBytes: 1 << 20,
   recordsPerSecond: 20000,
   reconnectMin: 250,
@@ -98,7 +101,7 @@ export const DEFAULT_LIMITS = Object.freeze({
 /** @typedef {{type: 'rejected', code: string, reason: string, retry: boolean}} Rejected */
 /**
  * A command for the page; the page answers with its id.
- * @typedef {{type: 'command', id: number, method: string, params: any}} CommandMessage
+ * @typedef {{type: 'command', id: number, method: string, params: any, session?: string}} CommandMessage
  */
 
 /** @typedef {{type: 'answer', id: number, ok: boolean, result?: Json, error?: {code: string, message: string}}} AnswerMessage */
@@ -137,7 +140,7 @@ export function parseServerMessage(data) {
       return { type: 'problem', n: isCount(m.n) ? m.n : undefined, reason: String(m.reason) };
     case 'command':
       if (!isCount(m.id) || typeof m.method !== 'string') return undefined;
-      return { type: 'command', id: m.id, method: m.method, params: m.params ?? {} };
+      return { type: 'command', id: m.id, method: m.method, params: isObject(m.params) ? m.params : {}, ...(typeof m.session === 'string' ? { session: m.session } : {}) };
     case 'resnapshot': case 'ping': case 'pong':
       return { type: m.type };
   }
@@ -157,6 +160,14 @@ function readLimits(v) {
     if (typeof n === 'number' && Number.isFinite(n) && n > 0) out[key] = n;
   }
   return /** @type {Limits} */ (/** @type {unknown} */ (out));
+}
+
+/**
+ * @param {unknown} v
+ * @returns {boolean}
+ */
+function isObject(v) {
+  return v !== null && typeof v === 'object';
 }
 
 /**

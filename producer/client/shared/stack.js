@@ -6,6 +6,26 @@ const OWN = ['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p);
 
 const MAX_FRAMES = 50;
 
+/** The frame of code that was evaluated for somebody: V8 tells the place of the eval, which is ours. */
+const EVALUATED = /^(\s+at )(?:(?!eval \()(.*?) \()?(?:eval \()?eval at .*, (<anonymous>:\d+:\d+)\)?$/;
+
+/**
+ * The stack of an error as the page's author would expect it: without our own
+ * frames, and with the frames of evaluated code as if nobody had evaluated it.
+ * @param {string} stack
+ * @returns {string}
+ */
+export function cleanStack(stack) {
+  if (!stack.includes(HOME)) return stack;
+  // Whoever called eval is of no interest to those who wrote the code.
+  const [shown] = stack.split('\n    at eval (<anonymous>)', 1);
+  return shown.split('\n').map(line => {
+    const m = EVALUATED.exec(line);
+    if (m && line.includes(HOME)) return m[2] ? `${m[1]}${m[2]} (${m[3]})` : `${m[1]}${m[3]}`;
+    return OWN.some(p => line.includes(p)) ? undefined : line;
+  }).filter(line => line !== undefined).join('\n');
+}
+
 /**
  * Returns where the page called us: the stack without our own frames, innermost first.
  * @returns {Frame[]}

@@ -30,6 +30,9 @@ const MAX_ATTRS = 20;
  * @property {string} loc where it is defined, as file:line
  */
 
+/** Which component somebody looks at through its values. @type {WeakMap<object, TreeNode>} */
+const shown = new WeakMap();
+
 /**
  * A record of the tree plane whose data is JSON text already.
  * @typedef {{topic: string, data: string}} TreeRecord
@@ -78,6 +81,26 @@ export class Tree {
    */
   get(id) {
     return this.byID.get(id);
+  }
+
+  /**
+   * The live object of a component is the one that holds its values.
+   * @param {number} id
+   * @returns {object | undefined}
+   */
+  live(id) {
+    const n = this.byID.get(id);
+    if (n) shown.set(n.values, n);
+    return n?.values;
+  }
+
+  /**
+   * @param {object} v
+   * @returns {{id: number, name: string} | undefined} the component whose live object it is
+   */
+  nodeOf(v) {
+    const n = shown.get(v);
+    return n?.alive ? n : undefined;
   }
 
   /** @returns {Iterable<TreeNode>} */

@@ -40,7 +40,7 @@ test('the scan would find something', () => {
 });
 
 test('folders know only what they may', () => {
-  for (const [dir, may] of [['shared/', /^\.\//], ['browser/', /^\.\/|^\.\.\/shared\//], ['node/', /^\.\/|^\.\.\/shared\//]]) {
+  for (const [dir, may] of [['shared/', /^\.\//], ['browser/', /^\.\/|^\.\.\/shared\//], ['node/', /^\.\/|^\.\.\/shared\/|^node:/]]) {
     for (const f of list(dir)) {
       for (const [, from] of source(dir + f).matchAll(/(?:^import[^;]*? from|^export[^;]*? from|import\() ?'([^']+)'/gm)) {
         assert.match(from, may, `${dir}${f} imports ${from}`);

@@ -1,0 +1,5 @@
+/**
+ * What sessions need of a page. It is loaded with the first session.
+ */
+export * from './inspect.js';
+export * from './scripts.js';
