@@ -20,6 +20,8 @@ const (
 	readLimit = 64 << 20
 	// writeWait is how long a client may take to accept one burst.
 	writeWait = 10 * time.Second
+	// slowest is how many bytes a client must accept a second beyond that.
+	slowest = 512 << 10
 	// pingEvery is the time between two pings, pongWait how long a silent client is kept.
 	pingEvery = 20 * time.Second
 	pongWait  = 65 * time.Second
@@ -197,7 +199,7 @@ func (c *conn) send(messages []message) error {
 	var err error
 	for _, m := range messages {
 		data := m.bytes()
-		_ = c.ws.SetWriteDeadline(c.deadline())
+		_ = c.ws.SetWriteDeadline(c.deadline(len(data)))
 		if err = c.ws.WriteMessage(websocket.TextMessage, data); err != nil {
 			break
 		}
@@ -205,12 +207,13 @@ func (c *conn) send(messages []message) error {
 	return errors.Join(err, c.burst.release())
 }
 
-// deadline returns until when the next message must be taken. Once the
+// deadline returns until when the next message, of size bytes, must be taken. Once the
 // connection ends, all that is left shares one deadline.
-func (c *conn) deadline() time.Time {
+func (c *conn) deadline(size int) time.Time {
 	now := time.Now()
 	if c.ctx.Err() == nil {
-		return now.Add(writeWait)
+		// A body of many megabytes is one message, which a distant client may take some time to accept.
+		return now.Add(writeWait + time.Duration(size/slowest)*time.Second)
 	}
 	if c.lastChance.IsZero() {
 		c.lastChance = now.Add(closeWait)

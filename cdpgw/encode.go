@@ -8,6 +8,9 @@ import (
 
 var encoders = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
+// maxPooled is the largest buffer that is used again.
+const maxPooled = 1 << 20
+
 // outgoing is any message to a client.
 type outgoing struct {
 	ID     json.RawMessage `json:"id,omitempty"`
@@ -30,7 +33,6 @@ func encodeEvent(method string, params any) []byte {
 // encode returns the JSON of v: valid UTF-8 on one line.
 func encode(v any) []byte {
 	buf := encoders.Get().(*bytes.Buffer)
-	defer encoders.Put(buf)
 	buf.Reset()
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
@@ -38,5 +40,12 @@ func encode(v any) []byte {
 		// Only a value with a raw JSON part that is not JSON gets here; the client learns it rather than nothing.
 		return encode(outgoing{Error: &protocolError{Code: codeServer, Message: "natscope could not encode its answer: " + err.Error()}})
 	}
-	return bytes.TrimSuffix(bytes.Clone(buf.Bytes()), []byte{'\n'})
+	out := bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})
+	if len(out) > maxPooled {
+		// A large body is neither copied once more nor kept.
+		return out
+	}
+	out = bytes.Clone(out)
+	encoders.Put(buf)
+	return out
 }

@@ -46,6 +46,7 @@ var networkMethods = map[string]method{
 	"Network.setBlockedURLs":                 constant(empty{}),
 	"Network.setCacheDisabled":               constant(empty{}),
 	"Network.setBypassServiceWorker":         constant(empty{}),
+	"Network.loadNetworkResource":            on((*session).networkLoadNetworkResource),
 	"Network.setExtraHTTPHeaders":            refuse("natscope watches requests and does not change them."),
 	"Network.replayXHR":                      refuse("natscope does not send requests for a source. Copy the request as cURL or as fetch and send it yourself."),
 	"Network.overrideNetworkState":           constant(empty{}),

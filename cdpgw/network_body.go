@@ -2,13 +2,13 @@ package cdpgw
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/natscope/natscope/store/bodyview"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
@@ -31,25 +31,40 @@ type postDataResult struct {
 	Base64Encoded bool   `json:"base64Encoded"`
 }
 
-// networkGetResponseBody returns what was captured of a response. It waits for
-// the end of one that is still on its way.
+// networkGetResponseBody returns what was captured of a response, decoded. It
+// waits for the end of one that is still on its way. The protocol cannot say that
+// a body is cut, so its text does.
 func (s *session) networkGetResponseBody(p requestParams) (any, error) {
 	fetch, err := s.responseBody(p.RequestID)
 	if err != nil {
 		return nil, err
 	}
 	return later(func(ctx context.Context) (any, error) {
-		data, err := fetch(ctx)
+		v, err := fetch(ctx)
 		if err != nil {
 			return nil, err
 		}
-		text, encoded := bodyText(data)
+		text, encoded := bodyview.Text(v.data, v.cut)
+		if !encoded {
+			text += v.note
+		}
 		return responseBodyResult{Body: text, Base64Encoded: encoded}, nil
 	}), nil
 }
 
-// responseBody returns what reads the body of a response, without locks.
-func (s *session) responseBody(id RequestID) (func(context.Context) ([]byte, error), error) {
+// shownBody is a body as a person reads it.
+type shownBody struct {
+	data []byte
+	// cut says that data is only the beginning; note says it in words, if the rest was not captured.
+	cut  bool
+	note string
+}
+
+// fetchBody reads a body, without locks.
+type fetchBody func(context.Context) (shownBody, error)
+
+// responseBody returns what reads the body of a response.
+func (s *session) responseBody(id RequestID) (fetchBody, error) {
 	src, r, err := s.request(id)
 	if err != nil {
 		return nil, err
@@ -58,10 +73,27 @@ func (s *session) responseBody(id RequestID) (func(context.Context) ([]byte, err
 		return nil, failf("No data found for resource with given identifier: no response came.")
 	}
 	if emptyResponse(r) {
-		return func(context.Context) ([]byte, error) { return nil, nil }, nil
+		return func(context.Context) (shownBody, error) { return shownBody{}, nil }, nil
 	}
-	running := r.Ending == network.Running
-	return s.readBody(s.body(src, r, subjects.ResponseBody), running, "The response is still being received; its body is shown when it ends."), nil
+	redacted := r.End != nil && r.End.Redacted
+	return s.readBody(bodyQuestion{
+		subject: s.body(src, r, subjects.ResponseBody), running: r.Ending == network.Running, redacted: redacted, encodings: encodingsOf(r),
+		limit: s.gateway.limits.ResponseBodyBytes, waiting: "The response is still being received; its body is shown when it ends.",
+	}), nil
+}
+
+// encodingsOf returns the content encodings of a response.
+func encodingsOf(r *network.Request) []string {
+	if r.Response == nil {
+		return nil
+	}
+	var out []string
+	for _, line := range r.Response.Value.Headers {
+		if strings.EqualFold(line[0], "Content-Encoding") {
+			out = append(out, line[1])
+		}
+	}
+	return out
 }
 
 // emptyResponse reports whether it is known that a response has no body.
@@ -72,22 +104,69 @@ func emptyResponse(r *network.Request) bool {
 	return r.Response != nil && !r.Response.Value.HasBody && r.Ending != network.Running
 }
 
-// readBody reads a body within the query deadline; waiting is the answer when the deadline passes.
-func (s *session) readBody(subject subjects.BodySubject, running bool, waiting string) func(context.Context) ([]byte, error) {
-	state, wait := s.gateway.state, s.gateway.limits.Query
-	return func(ctx context.Context) ([]byte, error) {
+// bodyQuestion is a body to read, with all that must be known of its request.
+type bodyQuestion struct {
+	subject           subjects.BodySubject
+	running, redacted bool
+	encodings         []string
+	// limit is how much of it is captured at most.
+	limit int64
+	// waiting is the answer when a running body does not end in time.
+	waiting string
+}
+
+// How many bodies one connection reads at a time, of requests that have ended and
+// of running ones: each may need as much memory as the limit allows, some times over.
+const (
+	endedBodies   = 4
+	runningBodies = 16
+)
+
+// readBody reads a body within the query deadline.
+func (s *session) readBody(q bodyQuestion) fetchBody {
+	state, wait, turns := s.gateway.state, s.gateway.limits.Query, s.bodies
+	if q.running {
+		turns = s.runningBodies
+	}
+	return func(ctx context.Context) (shownBody, error) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-ctx.Done():
+			return shownBody{}, ctx.Err()
+		}
 		ctx, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
 		var body replica.Body
-		err := begun(ctx, running, func() (err error) {
-			body, err = state.Body(ctx, subject)
+		err := begun(ctx, q.running, func() (err error) {
+			body, err = state.Body(ctx, q.subject)
 			return err
 		})
-		if errors.Is(err, context.DeadlineExceeded) && running {
-			return nil, failf("%s", waiting)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded) && q.running:
+			return shownBody{}, failf("%s", q.waiting)
+		case err != nil:
+			return shownBody{}, err
 		}
-		return body.Data, err
+		return showBody(body, q), nil
 	}
+}
+
+// showBody undoes the content encoding of a body. One that is not what its headers
+// say stays as it is: pages see bodies decoded that have their headers still.
+func showBody(body replica.Body, q bodyQuestion) shownBody {
+	out := shownBody{data: body.Data, cut: body.End != subjects.BodyComplete}
+	captured := len(body.Data)
+	if v, err := bodyview.Decode(q.encodings, body.Data, out.cut, 2*q.limit); err == nil {
+		out.data = v.Data
+		if v.Truncated && !out.cut {
+			out.cut, out.note = true, fmt.Sprintf("\n\n[natscope: truncated: shown are the first %d bytes of what this compressed body of %d bytes holds]", len(v.Data), captured)
+		}
+	}
+	if body.End == subjects.BodyTruncated && !q.redacted && body.Total > int64(captured) {
+		out.note = fmt.Sprintf("\n\n[natscope: truncated: the first %d of %d bytes of this body were captured]", captured, body.Total)
+	}
+	return out
 }
 
 // networkGetRequestPostData returns what was captured of a request's body.
@@ -99,26 +178,25 @@ func (s *session) networkGetRequestPostData(p requestParams) (any, error) {
 	if !r.Start.Value.HasBody || r.BodyEnd != nil && r.BodyEnd.Value.Captured == 0 {
 		return nil, failf("No post data available for the request")
 	}
-	fetch := s.readBody(s.body(src, r, subjects.RequestBody), r.BodyEnd == nil, "The request body is still being sent; it is shown when it ends.")
+	fetch := s.readBody(bodyQuestion{
+		subject: s.body(src, r, subjects.RequestBody), running: r.BodyEnd == nil && r.Ending == network.Running, redacted: r.BodyEnd != nil && r.BodyEnd.Value.Redacted,
+		limit: s.gateway.limits.RequestBodyBytes, waiting: "The request body is still being sent; it is shown when it ends.",
+	})
 	return later(func(ctx context.Context) (any, error) {
-		data, err := fetch(ctx)
+		v, err := fetch(ctx)
 		if errors.Is(err, replica.ErrNoBody) {
 			return nil, failf("No post data available for the request")
 		}
 		if err != nil {
 			return nil, err
 		}
-		text, encoded := bodyText(data)
+		// DevTools undoes content encodings itself, and reads the bytes of multipart bodies.
+		text, encoded := bodyview.Text(v.data, v.cut)
+		if !encoded {
+			text += v.note
+		}
 		return postDataResult{PostData: text, Base64Encoded: encoded}, nil
 	}), nil
-}
-
-// bodyText returns bytes as text if that is lossless, and as base64 if not.
-func bodyText(data []byte) (text string, encoded bool) {
-	if utf8.Valid(data) {
-		return string(data), false
-	}
-	return base64.StdEncoding.EncodeToString(data), true
 }
 
 type searchBodyParams struct {
@@ -157,11 +235,15 @@ func (s *session) networkSearchInResponseBody(p searchBodyParams) (any, error) {
 		return none, nil
 	}
 	return later(func(ctx context.Context) (any, error) {
-		data, err := fetch(ctx)
-		if err != nil || !utf8.Valid(data) {
+		v, err := fetch(ctx)
+		if err != nil {
 			return none, nil
 		}
-		return map[string][]bodyMatch{"result": grep(re, string(data))}, nil
+		text, bytes := bodyview.Text(v.data, v.cut)
+		if bytes {
+			return none, nil
+		}
+		return map[string][]bodyMatch{"result": grep(re, text)}, nil
 	}), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/natscope/natscope/store/bodyview"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
@@ -34,6 +35,11 @@ type bodyStream struct {
 	ended    bool
 	answered bool
 	buffered []byte
+	// encodings are those of the body; encoded is what came of one that has any,
+	// decoded how many bytes of it went out readable. The stream's own goroutine uses them.
+	encodings []string
+	encoded   []byte
+	decoded   int
 	// finish is the end of the request, held back until its data are out.
 	finish [][]byte
 	last   float64
@@ -64,7 +70,7 @@ func (s *session) networkStreamResourceContent(p requestParams) (any, error) {
 	if len(s.slots) == cap(s.slots) {
 		return nil, errBusy()
 	}
-	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, last: r.Origin + max(r.LastData, r.Start.T)}
+	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, encodings: encodingsOf(r), last: r.Origin + max(r.LastData, r.Start.T)}
 	var follow context.Context
 	if st.ended {
 		follow, st.stop = context.WithTimeout(s.conn.ctx, s.gateway.limits.Query)
@@ -106,9 +112,13 @@ func (s *session) stream(ctx, follow context.Context, subject subjects.BodySubje
 
 // streamPart takes one part: into the answer while that is not out, as an event after it.
 func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.BodyPart) {
+	end := part.Offset + int64(len(part.Data))
+	if len(st.encodings) > 0 {
+		part.Data = st.decode(part, s.gateway.limits.ResponseBodyBytes)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.received = part.Offset + int64(len(part.Data))
+	st.received = end
 	if !st.answered {
 		st.buffered = append(st.buffered, part.Data...)
 		st.announced = max(st.announced, st.received)
@@ -125,6 +135,31 @@ func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.B
 	s.following = true
 	s.send(m)
 	s.following = false
+}
+
+// maxLiveDecode is how many bytes of an encoded body are decoded as they come; what
+// follows is decoded at its end.
+const maxLiveDecode = 1 << 20
+
+// decode takes a part of an encoded body and returns what can be read now that
+// could not be read before. Every time it begins anew, which is cheap for what
+// is streamed for people to see, events above all.
+func (st *bodyStream) decode(part replica.BodyPart, limit int64) []byte {
+	st.encoded = append(st.encoded, part.Data[:min(int64(len(part.Data)), max(limit-int64(len(st.encoded)), 0))]...)
+	if len(st.encoded) > maxLiveDecode && part.End == "" {
+		return nil
+	}
+	v, err := bodyview.Decode(st.encodings, st.encoded, part.End != subjects.BodyComplete, 2*limit)
+	if err != nil {
+		if part.End == "" || st.decoded > 0 {
+			return nil
+		}
+		// It is not what its headers say.
+		v.Data = st.encoded
+	}
+	fresh := v.Data[min(st.decoded, len(v.Data)):]
+	st.decoded = max(st.decoded, len(v.Data))
+	return fresh
 }
 
 // announce returns how many of the bytes up to end the client was not told of yet.

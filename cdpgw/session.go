@@ -25,6 +25,8 @@ type session struct {
 	target target
 	slow   sync.WaitGroup
 	slots  chan struct{}
+	// bodies and runningBodies bound how many bodies are read at a time.
+	bodies, runningBodies chan struct{}
 
 	mu sync.Mutex // guards everything below
 	// unencoded are the messages of the command that runs.
@@ -40,12 +42,13 @@ type session struct {
 	log      logState
 	dom      domState
 	network  networkState
+	resource resourceState
 	overlay  overlayState
 	cordis   cordisState
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {
-	s := &session{gateway: g, id: subjects.SessionID("s" + itoa(g.sessions.Add(1))), conn: c, target: t, slots: make(chan struct{}, maxSlow)}
+	s := &session{gateway: g, id: subjects.SessionID("s" + itoa(g.sessions.Add(1))), conn: c, target: t, slots: make(chan struct{}, maxSlow), bodies: make(chan struct{}, endedBodies), runningBodies: make(chan struct{}, runningBodies)}
 	s.overlay.lanes = newOverlayLanes(s.slow.Go, func(ctx context.Context, at realmOf, m realm.Method, params any) {
 		if _, err := s.command(ctx, at, m, params); err != nil {
 			g.log.Debug("a source does not show what it was asked to", "source", string(at.source), "method", string(m), "error", err)
