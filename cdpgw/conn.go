@@ -89,11 +89,11 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		plain(w, http.StatusUpgradeRequired, "This is the WebSocket of a DevTools target. The links that open DevTools on it are at /.")
 		return
 	}
-	if !g.enter() {
-		plain(w, http.StatusServiceUnavailable, reasonStopping)
+	if no := g.enter(t.grant.Name); no != nil {
+		plain(w, no.status, no.text)
 		return
 	}
-	defer g.running.Done()
+	defer g.leave(t.grant.Name)
 	bw := &burstResponse{ResponseWriter: w}
 	ws, err := upgrader.Upgrade(bw, r, nil)
 	if err != nil {

@@ -47,6 +47,10 @@ type Options struct {
 	// /frontend/, which makes the links of the page of sources open by a click in
 	// any browser; empty means none.
 	Frontend string
+	// MaxConnections bounds the DevTools connections; 4096 if zero or less.
+	MaxConnections int
+	// MaxPerToken bounds the DevTools connections of the holder of one token; 256 if zero or less.
+	MaxPerToken int
 	// Version is shown in /json/version; "dev" if empty.
 	Version string
 	// Logger takes what an operator should know; nil means silence.
@@ -85,8 +89,12 @@ type Gateway struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards closed
+	maxConnections, maxPerToken int
+
+	mu      sync.Mutex // guards all below
 	closed  bool
+	open    int
+	holders map[string]int // open connections by the name of their token
 	running sync.WaitGroup
 }
 
@@ -96,6 +104,13 @@ var ErrOptions = errors.New("cdpgw: invalid options")
 // New returns a gateway over a state. The error wraps ErrOptions.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{state: o.State, space: o.Space, id: o.Gateway, limits: o.Limits.WithDefaults(), access: o.Access, tokens: o.Tokens, grant: o.Grant, version: o.Version, log: o.Logger, bounds: defaultBounds, copies: make(chan struct{}, maxCopies)}
+	g.maxConnections, g.maxPerToken, g.holders = o.MaxConnections, o.MaxPerToken, make(map[string]int)
+	if g.maxConnections <= 0 {
+		g.maxConnections = defaultMaxConnections
+	}
+	if g.maxPerToken <= 0 {
+		g.maxPerToken = defaultMaxPerToken
+	}
 	if g.state == nil {
 		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
 	}
@@ -181,15 +196,42 @@ func (g *Gateway) Handler() http.Handler {
 // same one. A request that came through no access.Door sees and does nothing.
 func (g *Gateway) Routes() http.Handler { return g.mux }
 
-// enter counts a connection that begins; false when the gateway is closing.
-func (g *Gateway) enter() bool {
+// The bounds of connections that apply where nothing else is said.
+const (
+	defaultMaxConnections = 4096
+	defaultMaxPerToken    = 256
+)
+
+// enter counts a connection that begins, or returns why it may not. Whoever
+// entered has to leave.
+func (g *Gateway) enter(holder string) *refusal {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
-		return false
+	switch {
+	case g.closed:
+		return &refusal{http.StatusServiceUnavailable, reasonStopping}
+	case g.open >= g.maxConnections:
+		return &refusal{http.StatusServiceUnavailable, fmt.Sprintf("This gateway has %d DevTools connections, which is as many as it takes. Close some, or use another gateway.", g.open)}
+	case holder != "" && g.holders[holder] >= g.maxPerToken:
+		return &refusal{http.StatusTooManyRequests, fmt.Sprintf("The token %s has %d DevTools connections, which is as many as one may have. Close some.", holder, g.holders[holder])}
+	}
+	g.open++
+	if holder != "" {
+		g.holders[holder]++
 	}
 	g.running.Add(1)
-	return true
+	return nil
+}
+
+// leave ends what enter began.
+func (g *Gateway) leave(holder string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open--
+	if g.holders[holder]--; g.holders[holder] <= 0 {
+		delete(g.holders, holder)
+	}
+	g.running.Done()
 }
 
 // Close ends every connection, tells DevTools why, and waits for the

@@ -3,12 +3,15 @@ package cdpgw
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -183,4 +186,85 @@ func TestWithdrawnTokenEndsConnections(t *testing.T) {
 		t.Errorf("the reason is %q", gone.Reason)
 	}
 	dan.sync()
+}
+
+// One client cannot take all connections, and all together not more than the gateway bears.
+func TestConnectionsAreBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	tokens := make(map[string]string)
+	for _, name := range []string{"a", "b"} {
+		token, line, err := access.NewToken(access.Grant{Name: name, Role: access.RoleView})
+		if err == nil {
+			err = access.AddLine(file, line)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens[name] = token
+	}
+	ts, err := access.OpenTokens(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, server := serve(t, shop(t), func(o *Options) { o.Tokens, o.MaxConnections, o.MaxPerToken = ts, 3, 2 })
+	try := func(name string) (*websocket.Conn, int) {
+		ws, resp, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(under(server, tokens[name]).URL, "http")+targetPath+"dev", nil)
+		if err != nil {
+			return nil, resp.StatusCode
+		}
+		t.Cleanup(func() { _ = ws.Close() })
+		return ws, resp.StatusCode
+	}
+	first, _ := try("a")
+	for i, c := range []struct {
+		name string
+		want int
+	}{{"a", 101}, {"a", 429}, {"b", 101}, {"b", 503}} {
+		if _, got := try(c.name); got != c.want {
+			t.Errorf("connection %d, of %s: %d, want %d", i+2, c.name, got, c.want)
+		}
+	}
+	_ = first.Close()
+	deadline := time.Now().Add(patience)
+	for got := 0; got != 101; {
+		if _, got = try("b"); time.Now().After(deadline) {
+			t.Fatalf("the place of a connection that ended is not free: %d", got)
+		}
+	}
+}
+
+// With the role view, no command of DevTools makes a source do anything that can
+// change it, whatever its parameters: every method of the gateway is tried.
+func TestRoleViewTriesEverything(t *testing.T) {
+	server, script, tokens, _ := guarded(t, editableShop(t), access.Grant{Name: "eve", Role: access.RoleView})
+	c := dial(t, under(server, tokens["eve"]), "dev/page")
+	for _, domain := range []string{"DOM", "Runtime", "Network", "Overlay", "CSS", "Log", "Debugger"} {
+		c.do(domain+".enable", nil)
+	}
+	c.call("DOM.getDocument", map[string]any{"depth": -1}, nil)
+	names := slices.Sorted(maps.Keys(methods))
+	for _, name := range names {
+		if name == "DOM.disable" || name == "Page.close" {
+			continue
+		}
+		for node := 1; node <= 8; node++ {
+			c.do(name, map[string]any{
+				"nodeId": node, "backendNodeId": node, "name": "count", "value": "5", "text": `count="5"`, "nodeName": "Cart", "symbol": "count", "highlightConfig": map[string]any{},
+				"mode": "searchForNode", "expression": "1", "functionDeclaration": "function(){}", "requestId": "1", "objectId": "1", "outerHTML": "<a>",
+			})
+		}
+	}
+	script.mu.Lock()
+	defer script.mu.Unlock()
+	for _, x := range script.sent {
+		if x.method.Changes() {
+			t.Errorf("the role view sent %s %s", x.method, x.params)
+		}
+	}
+	if len(script.audited) > 0 {
+		t.Errorf("the audit says that it changed something: %+v", script.audited)
+	}
+	if len(script.sent) == 0 {
+		t.Error("no command at all reached the source, so that nothing was tried")
+	}
 }

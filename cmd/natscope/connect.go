@@ -28,7 +28,7 @@ func (f *connectFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.context, "context", "", "context of the nats command line to take server and credentials from")
 	fl.StringVar(&f.creds, "creds", "", "credentials file")
 	fl.StringVar(&f.nkey, "nkey", "", "NKey seed file")
-	fl.StringVar(&f.user, "user", "", "user name or token; the password comes from $NATS_PASSWORD")
+	fl.StringVar(&f.user, "user", "", "user name; the password comes from $NATS_PASSWORD (a server's token comes from $NATS_TOKEN, without --user)")
 	fl.StringVar(&f.inbox, "inbox-prefix", "", "prefix of this connection's inboxes, where the user has one of its own, as natscope auth prints it")
 	fl.StringVar(&f.tlsCA, "tlsca", "", "file with the certificate authority of the server")
 	fl.StringVar(&f.tlsCert, "tlscert", "", "file with the client's TLS certificate")
@@ -81,11 +81,10 @@ func (f *connectFlags) options() ([]nats.Option, error) {
 		opts = append(opts, o)
 	}
 	if f.user != "" {
-		if p := os.Getenv("NATS_PASSWORD"); p != "" {
-			opts = append(opts, nats.UserInfo(f.user, p))
-		} else {
-			opts = append(opts, nats.Token(f.user))
-		}
+		opts = append(opts, nats.UserInfo(f.user, os.Getenv("NATS_PASSWORD")))
+	} else if t := os.Getenv("NATS_TOKEN"); t != "" && f.context == "" {
+		// A secret is no flag: everybody on the machine sees the command lines.
+		opts = append(opts, nats.Token(t))
 	}
 	if f.inbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(f.inbox))
