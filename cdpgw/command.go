@@ -180,6 +180,7 @@ func (s *session) live(f func()) {
 		s.space, s.following = space, true
 		defer func() { s.space, s.following = nil, false }()
 		f()
+		s.syncWatched(false)
 	})
 }
 
@@ -195,6 +196,7 @@ func (s *session) during(f func()) {
 		s.space = space
 		defer func() { s.space = nil }()
 		f()
+		s.syncWatched(false)
 	})
 	encodeAll(messages)
 }

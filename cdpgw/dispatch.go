@@ -100,6 +100,7 @@ func (s *session) run(space *fold.Space, in incoming, run call) (messages []unen
 	s.space = space
 	defer func() { s.space = nil }()
 	result, err := run(s)
+	s.syncWatched(false)
 	if f, ok := result.(later); ok && err == nil {
 		s.start(in, f)
 		return

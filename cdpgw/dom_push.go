@@ -18,6 +18,7 @@ type domState struct {
 	searches searches
 	// inspected are the nodes that were selected, the newest first: $0 to $4.
 	inspected []hit
+	watched   watchedNodes
 }
 
 // pushed is a node that the client knows.
@@ -64,6 +65,7 @@ type setChildNodesEvent struct {
 // reset forgets everything that the client was told of nodes. Numbers are not used again.
 func (d *domState) reset() {
 	d.byID, d.byNode = make(map[NodeID]*pushed), make(map[tree.BackendNodeID]*pushed)
+	d.watched.reset()
 }
 
 // describe returns a node without ids of this connection and without children.
@@ -121,6 +123,7 @@ func onlyText(n node) bool {
 func (s *session) pushInto(p *pushed, n node, depth int) []*domNode {
 	children := s.children(n)
 	p.open, p.count = true, children.len()
+	s.dom.watched.opened(n)
 	p.children = make([]*pushed, 0, p.count)
 	out := make([]*domNode, 0, p.count)
 	for i := range p.count {
@@ -133,6 +136,7 @@ func (s *session) pushInto(p *pushed, n node, depth int) []*domNode {
 
 // forget drops a node and everything below it that the client knew.
 func (d *domState) forget(p *pushed) {
+	d.watched.closed(p.node)
 	delete(d.byID, p.id)
 	if d.byNode[p.node] == p {
 		delete(d.byNode, p.node)

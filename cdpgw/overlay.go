@@ -48,7 +48,7 @@ var overlayMethods = map[string]method{
 const (
 	// overlayWait is how long a source has to show something before the next wish is sent.
 	overlayWait = 2 * time.Second
-	// overlayRenew is the time between two repetitions of what is shown: sources stop by themselves after 30 s.
+	// overlayRenew is the time between two repetitions of what is shown or watched: sources stop by themselves after 30 s.
 	overlayRenew = 10 * time.Second
 	// overlayEnd bounds the taking back of everything when the connection ends.
 	overlayEnd = time.Second
@@ -220,15 +220,21 @@ type overlayLanes struct {
 	run  func(func())
 
 	mu    sync.Mutex // guards all below; it is a leaf
-	lanes map[realmOf]*overlayLane
+	lanes map[laneKey]*overlayLane
 	renew *time.Timer
 	ended bool
 }
 
-// overlayWish is what a source should show.
+// laneKey names a lane: that of a source, or of a node of it that is watched.
+type laneKey struct {
+	realmOf
+	node tree.NodeID
+}
+
+// overlayWish is what a source should show, or know.
 type overlayWish struct {
-	highlight tree.NodeID
-	pick      bool
+	highlight   tree.NodeID
+	pick, watch bool
 }
 
 // overlayLane is the wish for one source, and what it was told.
@@ -240,33 +246,42 @@ type overlayLane struct {
 
 // newOverlayLanes makes lanes whose goroutines are started by run.
 func newOverlayLanes(run func(func()), send func(context.Context, realmOf, realm.Method, any)) *overlayLanes {
-	return &overlayLanes{run: run, send: send, lanes: make(map[realmOf]*overlayLane)}
+	return &overlayLanes{run: run, send: send, lanes: make(map[laneKey]*overlayLane)}
 }
 
 // highlight makes one source show a node and all others none.
 func (l *overlayLanes) highlight(at realmOf, id tree.NodeID) {
-	l.change(func(r realmOf, w *overlayWish) {
+	l.change(func(r laneKey, w *overlayWish) {
 		w.highlight = 0
-		if r == at {
+		if r.realmOf == at && r.node == 0 {
 			w.highlight = id
 		}
-	}, at)
+	}, laneKey{at, 0})
 }
 
 // pick makes the given sources pick and all others not.
 func (l *overlayLanes) pick(pages []realmOf) {
-	l.change(func(r realmOf, w *overlayWish) { w.pick = slices.Contains(pages, r) }, pages...)
+	keys := make([]laneKey, len(pages))
+	for i, at := range pages {
+		keys[i] = laneKey{at, 0}
+	}
+	l.change(func(r laneKey, w *overlayWish) { w.pick = slices.Contains(keys, r) }, keys...)
+}
+
+// watch makes the given nodes know that somebody looks, and all others that nobody does.
+func (l *overlayLanes) watch(nodes []laneKey) {
+	l.change(func(r laneKey, w *overlayWish) { w.watch = slices.Contains(nodes, r) }, nodes...)
 }
 
 // change changes the wishes of all lanes, and of the sources that need one.
-func (l *overlayLanes) change(f func(realmOf, *overlayWish), at ...realmOf) {
+func (l *overlayLanes) change(f func(laneKey, *overlayWish), at ...laneKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
 		return
 	}
 	for _, r := range at {
-		if l.lanes[r] == nil && r != (realmOf{}) {
+		if l.lanes[r] == nil && r != (laneKey{}) {
 			l.lanes[r] = &overlayLane{}
 		}
 	}
@@ -280,7 +295,7 @@ func (l *overlayLanes) change(f func(realmOf, *overlayWish), at ...realmOf) {
 }
 
 // start lets a lane work if it has something to do; l.mu is held.
-func (l *overlayLanes) start(r realmOf, x *overlayLane) {
+func (l *overlayLanes) start(r laneKey, x *overlayLane) {
 	if x.busy || x.want == x.told && !x.again {
 		return
 	}
@@ -307,7 +322,7 @@ func (l *overlayLanes) repeat() {
 }
 
 // work tells one source until it knows the newest wish.
-func (l *overlayLanes) work(r realmOf, x *overlayLane) {
+func (l *overlayLanes) work(r laneKey, x *overlayLane) {
 	for {
 		want, told, again, wait, done := l.next(r, x)
 		if done {
@@ -315,17 +330,20 @@ func (l *overlayLanes) work(r realmOf, x *overlayLane) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		if want.highlight != told.highlight || again && want.highlight != 0 {
-			l.send(ctx, r, realm.MethodHighlight, realm.HighlightParams{ID: want.highlight})
+			l.send(ctx, r.realmOf, realm.MethodHighlight, realm.HighlightParams{ID: want.highlight})
 		}
 		if want.pick != told.pick || again && want.pick {
-			l.send(ctx, r, realm.MethodPick, realm.PickParams{Active: want.pick})
+			l.send(ctx, r.realmOf, realm.MethodPick, realm.PickParams{Active: want.pick})
+		}
+		if want.watch != told.watch || again && want.watch {
+			l.send(ctx, r.realmOf, realm.MethodWatch, realm.WatchParams{ID: r.node, Active: want.watch})
 		}
 		cancel()
 	}
 }
 
 // next returns what a lane has to tell; done when there is nothing.
-func (l *overlayLanes) next(r realmOf, x *overlayLane) (want, told overlayWish, again bool, wait time.Duration, done bool) {
+func (l *overlayLanes) next(r laneKey, x *overlayLane) (want, told overlayWish, again bool, wait time.Duration, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	want, told, again = x.want, x.told, x.again

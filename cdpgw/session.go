@@ -137,6 +137,7 @@ func (s *session) changed(b *batch) {
 		s.syncContext(src)
 	}
 	s.syncDocument(b)
+	s.syncWatched(len(b.sources) > 0)
 	s.syncOverlay(b)
 	s.syncSources(b)
 	for i, c := range b.changes {

@@ -89,6 +89,9 @@ func (t *Tree) Register(parent *Node, name string, value any, options ...Compone
 		c.editing = make(chan struct{}, 1)
 		c.node.t.serve.Do(c.node.t.serveEdits)
 	}
+	if c.node.watching != nil {
+		c.node.t.watches.Do(c.node.t.serveWatch)
+	}
 	c.node.component = c
 	parent.attach(c.node)
 	c.Update()

@@ -23,11 +23,16 @@
 //
 //  1. A flush, started by a timer after the first change. It ends by itself
 //     when it has handed its records to the producer; Close waits for it.
+//
 //  2. A second reading of a registered value whose lock was taken, started by a
 //     timer. It ends when it has read, or found the lock taken again, which sets
 //     the next timer; closing the component or the tree ends that.
+//
 //  3. A setter, started by Edit, at most one for each component and maxEdits for
 //     a tree. It ends when the application's function returns.
+//
+//  4. The call of a Watched function, started when the first person looks or the
+//     last one has gone. It ends when the function has heard how things are.
 //
 // The producer calls for snapshots, and for values that somebody opens, on
 // goroutines of its own. Opening a value takes the component's lock, which is

@@ -31,6 +31,8 @@ type Node struct {
 	cut int
 	// component is the live value behind the node, nil for most. It does not change.
 	component *Component
+	// watching is who looks at a node that wants to know, nil for most. It does not change.
+	watching *watching
 }
 
 // state is what the readers know of a node.
@@ -53,6 +55,9 @@ func (n *Node) Add(name string, options ...Option) *Node {
 	c := &Node{t: n.t, name: cleanName(name, "node")}
 	for _, o := range options {
 		o(c)
+	}
+	if c.watching != nil {
+		n.t.watches.Do(n.t.serveWatch)
 	}
 	n.attach(c)
 	return c
@@ -96,6 +101,12 @@ func (n *Node) attach(c *Node) {
 		}
 		t.components[c.id] = c.component
 	}
+	if c.watching != nil {
+		if t.watched == nil {
+			t.watched = make(map[tree.NodeID]*watching)
+		}
+		t.watched[c.id] = c.watching
+	}
 	t.changed()
 }
 
@@ -105,6 +116,10 @@ func (n *Node) discard(s state) {
 	if n.component != nil {
 		delete(n.t.components, n.id)
 		n.component.release()
+	}
+	if n.watching != nil {
+		delete(n.t.watched, n.id)
+		n.t.unwatch(n.watching)
 	}
 }
 
@@ -216,7 +231,7 @@ func (n *Node) own() {
 // wire returns the node as it travels, without children. The caller holds t.mu.
 func (n *Node) wire() tree.Node {
 	n.lent = true
-	w := tree.Node{ID: n.id, Kind: n.kind, Name: n.name, Loc: n.loc, Text: n.text, Attrs: n.attrs}
+	w := tree.Node{ID: n.id, Kind: n.kind, Name: n.name, Loc: n.loc, Text: n.text, Attrs: n.attrs, Watch: n.watching != nil}
 	if n.component != nil {
 		w.Object = n.t.ref(n.id)
 		n.component.shown.onto(&w)

@@ -41,6 +41,8 @@ type Tree struct {
 	serve sync.Once
 	// inspects answers the command that opens values, once there are some.
 	inspects sync.Once
+	// watches answers the command that says who looks, once a node wants to know.
+	watches sync.Once
 
 	// sending is held while records are made and handed over.
 	sending sync.Mutex
@@ -63,6 +65,8 @@ type Tree struct {
 	added, updated   []*Node
 	// components holds the live values that are registered, by their nodes.
 	components map[tree.NodeID]*Component
+	// watched holds the nodes that want to know who looks.
+	watched map[tree.NodeID]*watching
 	// kinds are those of the values that were shown last.
 	kinds map[string]string
 }
@@ -108,6 +112,9 @@ func (t *Tree) Flush() {
 func (t *Tree) Close() {
 	t.mu.Lock()
 	t.closed = true
+	for _, w := range t.watched {
+		t.unwatch(w)
+	}
 	if t.timer != nil {
 		t.timer.Stop()
 		t.timer = nil

@@ -33,14 +33,14 @@ const (
 
 // Methods returns the commands of this version, ping aside.
 func Methods() []Method {
-	return []Method{MethodInspect, MethodEdit, MethodHighlight, MethodPick, MethodLog, MethodStoreGlobal, MethodOpen}
+	return []Method{MethodInspect, MethodEdit, MethodHighlight, MethodPick, MethodLog, MethodStoreGlobal, MethodOpen, MethodWatch}
 }
 
 // Changes reports whether a command can change a program or reach outside of
 // it, so that it has to be written to the audit before it is sent. It is true for unknown methods.
 func (m Method) Changes() bool {
 	switch m {
-	case MethodPing, MethodInspect, MethodHighlight, MethodPick, MethodLog:
+	case MethodPing, MethodInspect, MethodHighlight, MethodPick, MethodLog, MethodWatch:
 		return false
 	}
 	return true

@@ -26,6 +26,7 @@ var readers = map[string]func(json.RawMessage) error{
 	string(MethodLog):         params[LogParams],
 	string(MethodStoreGlobal): params[StoreGlobalParams],
 	string(MethodOpen):        params[OpenParams],
+	string(MethodWatch):       params[WatchParams],
 }
 
 func params[P any](d json.RawMessage) error { _, err := ParseParams[P](d); return err }
@@ -45,7 +46,7 @@ func TestVectors(t *testing.T) {
 		"request": Request{}, "answer": Answer{}, "event": Event{}, "audit": Audit{},
 		"tree.inspect": InspectParams{}, "tree.inspect result": InspectResult{}, "tree.edit": EditParams{}, "tree.highlight": HighlightParams{},
 		"tree.pick": PickParams{}, "tree.log": LogParams{}, "tree.storeGlobal": StoreGlobalParams{}, "tree.storeGlobal result": StoreGlobalResult{},
-		"tree.open": OpenParams{}, "picked": Picked{}, "highlighted": Highlighted{}, "natscope.reveal": Reveal{},
+		"tree.open": OpenParams{}, "tree.watch": WatchParams{}, "picked": Picked{}, "highlighted": Highlighted{}, "natscope.reveal": Reveal{},
 	})
 	for _, c := range cases {
 		read := readers[c.Topic]

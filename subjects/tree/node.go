@@ -101,6 +101,9 @@ type Node struct {
 	Loc string `json:"loc,omitempty"`
 	// Snippets names the snippets that the component declares.
 	Snippets []string `json:"snippets,omitempty"`
+	// Watch says that the node wants to hear whether somebody looks at it, since
+	// it reads what it shows only then.
+	Watch bool `json:"watch,omitempty"`
 	// Children are the node's children in order. Only snapshots and add ops carry them.
 	Children []Node `json:"children,omitempty"`
 }

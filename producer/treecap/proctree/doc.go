@@ -2,9 +2,9 @@
 // to register: what it was built from, its memory, and its goroutines, grouped by
 // where they were created and by what they wait for.
 //
-// What changes is read on demand only: by Refresh, and again and again while Watch
-// is on, which is meant for the time that somebody looks. A Process that nobody
-// watches has no goroutine, no timer and no buffers.
+// What changes is read on demand only: by Refresh, and again and again while
+// somebody has the process open in Elements, or Watch is on. A Process that nobody
+// looks at has no goroutine, no timer and no buffers.
 //
 // Few goroutines are read from the text of runtime.Stack, which tells all about
 // them and stops the program for about 6 µs each; more than maxTraced are read
@@ -16,5 +16,5 @@
 //
 // # Goroutines
 //
-//  1. The watch, while it is on. Watch(false) and Close end it.
+//  1. The watch, while somebody looks or Watch is on. The last look, Watch(false) and Close end it.
 package proctree

@@ -33,6 +33,8 @@ type Process struct {
 	// control guards all below, up to reading.
 	control sync.Mutex
 	closed  bool
+	// asked is what Watch said, seen whether somebody has the process open in Elements.
+	asked, seen bool
 	// stop ends the watch; nil while there is none.
 	stop chan struct{}
 	// watches counts the goroutines of watches that did not end yet.
@@ -45,14 +47,19 @@ type Process struct {
 }
 
 // New shows the process as a child of parent, or of the tree's root when parent is
-// nil, with what does not change. The rest appears with the first Refresh or Watch.
-// People can switch Watch on and off themselves: "watched" can be edited.
+// nil, with what does not change. The rest appears with the first Refresh or
+// Watch, or when somebody opens the process in Elements, and is kept up to date
+// for as long as they look. People can switch Watch on and off themselves, too:
+// "watched" can be edited.
 func New(t *treecap.Tree, parent *treecap.Node, o Options) *Process {
 	p := &Process{interval: o.Interval}
 	if p.interval <= 0 {
 		p.interval = defaultInterval
 	}
-	p.shown = t.Register(parent, "process", nil, treecap.Loc(""),
+	// Whoever opens the process at once waits until it is complete.
+	p.control.Lock()
+	defer p.control.Unlock()
+	p.shown = t.Register(parent, "process", nil, treecap.Loc(""), treecap.Watched(p.look),
 		treecap.Attr("pid", os.Getpid()), treecap.Attr("executable", executable()),
 		treecap.Attr("started", started.Format(time.RFC3339)), treecap.Attr("go", runtime.Version()),
 		treecap.Attr("platform", runtime.GOOS+"/"+runtime.GOARCH), treecap.Attr("cpus", runtime.NumCPU()),
@@ -76,12 +83,28 @@ func executable() string {
 // Node returns the node that shows the process.
 func (p *Process) Node() *treecap.Node { return p.node }
 
-// Watch says whether somebody looks. While it is on, the process is read at once
-// and then at every interval; when it goes off, what was read last stays. It
-// returns at once, and to say the same twice changes nothing.
+// Watch says whether the process shall be read again and again even though nobody
+// has it open in Elements. While it is, it is read at once and then at every
+// interval; afterwards, what was read last stays. Watch returns at once, and to
+// say the same twice changes nothing.
 func (p *Process) Watch(on bool) {
 	p.control.Lock()
 	defer p.control.Unlock()
+	p.asked = on
+	p.settle()
+}
+
+// look takes that somebody opened the process in Elements, or that nobody looks any more.
+func (p *Process) look(on bool) {
+	p.control.Lock()
+	defer p.control.Unlock()
+	p.seen = on
+	p.settle()
+}
+
+// settle begins or ends the watch; p.control is held.
+func (p *Process) settle() {
+	on := p.asked || p.seen
 	if p.closed || on == (p.stop != nil) {
 		return
 	}

@@ -286,3 +286,36 @@ func BenchmarkRefresh(b *testing.B) {
 		})
 	}
 }
+
+// TestLook opens the process in Elements: it is read for as long as somebody looks.
+func TestLook(t *testing.T) {
+	r := treetest.New(t, natstest.Start(t))
+	p := New(r.Tree, nil, Options{Interval: time.Millisecond})
+	node := r.Root().Children[0]
+	if !node.Watch {
+		t.Error("the node does not ask to be watched")
+	}
+	ask := func(active bool) {
+		t.Helper()
+		request := fmt.Sprintf(`{"method":"tree.watch","session":{"gateway":"gw","id":"s1"},"params":{"id":%d,"active":%v}}`, node.ID, active)
+		if answer := r.Ask(request); !strings.Contains(answer, `"ok":true`) {
+			t.Fatal(answer)
+		}
+	}
+	ask(true)
+	r.Until("the process is read", func(text string) bool {
+		return strings.Contains(text, "watched=true") && strings.Contains(text, "createdBy=")
+	})
+	// Who switched it on by hand keeps it when the last viewer goes.
+	p.Watch(true)
+	ask(false)
+	ask(true)
+	p.Watch(false)
+	if got := r.Show(); !strings.Contains(got, "watched=true") {
+		t.Errorf("while somebody looks\n%s", got)
+	}
+	ask(false)
+	r.Until("nobody looks", func(text string) bool { return strings.Contains(text, "watched=false") })
+	p.watches.Wait()
+	p.Close()
+}

@@ -62,6 +62,16 @@ func New(t testing.TB, s Server) *Rig {
 	return &Rig{tr, t, p, js}
 }
 
+// Ask sends a command to the source, as a gateway does, and returns the answer.
+func (r *Rig) Ask(request string) string {
+	r.t.Helper()
+	m, err := r.js.Conn().Request(subjects.Command(space, r.p.ID(), r.p.Generation()), []byte(request), 10*time.Second)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(m.Data)
+}
+
 // Root returns the tree as it is stored, once all changes so far are.
 func (r *Rig) Root() *tree.Entry {
 	r.t.Helper()
