@@ -105,6 +105,24 @@ func (w *waiter) reached(done map[subjects.Plane]uint64) bool {
 	return true
 }
 
+// Leave is Close with a reason, a sentence for people that readers show; the one
+// of the first call counts.
+func (p *Producer) Leave(ctx context.Context, reason string) error {
+	p.mu.Lock()
+	if !p.closing {
+		p.goodbye = cutText(reason, 2<<10)
+	}
+	p.mu.Unlock()
+	return p.Close(ctx)
+}
+
+// farewell is the reason that Leave gave, if any.
+func (p *Producer) farewell() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.goodbye
+}
+
 // Close says goodbye: what was recorded goes out, then the closing record, then
 // everything ends. What is recorded after the call is ignored. Close returns
 // when all is acknowledged, or when the context ends; it then gives up what is

@@ -141,7 +141,7 @@ func (l *loop) step(now time.Time) (next time.Time, finished bool) {
 			return next, true
 		}
 		l.closeQueued = true
-		data, _ := json.Marshal(source.Close{})
+		data, _ := json.Marshal(source.Close{Reason: l.p.farewell()})
 		l.p.life.front([]subjects.Record{{T: l.p.Now(), Topic: source.TopicClose, Data: data}})
 		sooner(l.advance(now, l.life, true))
 	}

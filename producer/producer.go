@@ -56,7 +56,9 @@ type Producer struct {
 	snapshot func() []subjects.Record
 	waiters  []*waiter
 	closing  bool
-	lastErr  error
+	// goodbye is the reason of the closing record.
+	goodbye string
+	lastErr error
 
 	flags
 	loop *loop
