@@ -98,7 +98,7 @@ func (w *world) take(m *nats.Msg) {
 		case subjects.PlaneConsole:
 			_, err = s.console.Apply(string(r.Generation), x.T, s.life.Wall(x.T), x.Topic, x.Data, 100_000)
 		case subjects.PlaneNet:
-			_, err = s.net.Apply(string(r.Generation), x.T, x.Topic, x.Data, 1000)
+			_, err = s.net.Apply(string(r.Generation), x.T, x.Topic, x.Data, network.Keep{Requests: 1000})
 		}
 		if err != nil {
 			w.t.Errorf("%s: %v", m.Subject, err)
