@@ -21,6 +21,7 @@ import (
 	"github.com/natscope/natscope/cdpgw"
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/producer/ingest"
+	"github.com/natscope/natscope/query/httpapi"
 	"github.com/natscope/natscope/store"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/subjects"
@@ -114,6 +115,8 @@ type Instance struct {
 	conn     *nats.Conn
 	log      *slog.Logger
 
+	// queries serves questions over HTTP; its streams end before the listener.
+	queries *httpapi.Handler
 	// figures is what runs here, for the metrics and the health of the process.
 	figures metrics
 	// admin is the address of the listener for operators, if there is one.
@@ -337,7 +340,7 @@ func (i *Instance) startGateway(ctx context.Context, o Options, mux *http.ServeM
 	i.onStop("gateway", gw.Close)
 	i.figures.gateway = gw
 	mux.Handle("/", gw.Routes())
-	return i.startQuery(o)
+	return i.startQuery(o, mux)
 }
 
 func (i *Instance) startIngest(o Options, mux *http.ServeMux) error {
@@ -370,6 +373,9 @@ func (i *Instance) serve(l net.Listener, h http.Handler) {
 		}
 	}()
 	i.onStop("http", func(ctx context.Context) error {
+		if i.queries != nil {
+			i.queries.Close()
+		}
 		err := srv.Shutdown(ctx)
 		if err != nil {
 			err = srv.Close()

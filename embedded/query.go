@@ -3,13 +3,19 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"net/http"
 
+	"github.com/natscope/natscope/cdpgw/access"
+	"github.com/natscope/natscope/query"
 	"github.com/natscope/natscope/query/engine"
+	"github.com/natscope/natscope/query/httpapi"
 	"github.com/natscope/natscope/query/service"
+	"github.com/natscope/natscope/subjects"
 )
 
-// startQuery answers questions about the space over NATS, from the gateway's replica.
-func (i *Instance) startQuery(o Options) error {
+// startQuery answers questions about the space from the gateway's replica, over
+// NATS and over HTTP.
+func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
 	e, err := engine.New(engine.Options{State: i.figures.state, Limits: o.Limits})
 	if err != nil {
 		return fmt.Errorf("embedded: query: %w", err)
@@ -20,5 +26,26 @@ func (i *Instance) startQuery(o Options) error {
 		return fmt.Errorf("embedded: query: %w", err)
 	}
 	i.onStop("query service", s.Close)
+	policy := o.door().Policy
+	h, err := httpapi.New(httpapi.Options{
+		API:   func(r *http.Request) (query.API, error) { return granted(e, o.Space, access.GrantOf(r)) },
+		Guard: policy.CheckOrigin, Holds: access.Holds, Version: o.Version, Limits: o.Limits, Logger: o.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("embedded: query: %w", err)
+	}
+	i.queries = h
+	mux.Handle(httpapi.Root, h)
 	return nil
+}
+
+// granted returns what of a space somebody may ask.
+func granted(e *engine.Engine, space subjects.Space, g access.Grant) (query.API, error) {
+	if !g.Space(string(space)) {
+		return nil, fmt.Errorf("this token does not allow the space %s", space)
+	}
+	if g.Narrow() {
+		return e.Only(func(id subjects.SourceID) bool { return g.Source(string(id)) }), nil
+	}
+	return e, nil
 }
