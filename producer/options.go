@@ -53,6 +53,9 @@ type Options struct {
 	Conn *nats.Conn
 	// Limits bounds queues, frames and bodies. Zero fields have their defaults.
 	Limits subjects.Limits
+	// Redact says what of requests must not leave the process. It is applied where
+	// requests are captured, and what was taken out shows as "[redacted]".
+	Redact Redact
 	// Logger tells of trouble with the connection and of losses. Nil means silence.
 	Logger *slog.Logger
 	// Describe may fill in or change the descriptor before it is sent. It runs

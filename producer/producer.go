@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/natscope/natscope/producer/redact"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
 )
@@ -40,6 +41,8 @@ type Producer struct {
 	log    *queue
 	event  *queue
 	bodies *bodyQueue
+	// redactor is nil without rules.
+	redactor *redact.Redactor
 	// commands are carried out, and events sent to sessions, while the source is connected.
 	commands *commands
 	events   sessionEvents
@@ -77,7 +80,11 @@ func Start(o Options) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Producer{o: o, start: time.Now(), wakes: make(chan struct{}, 1), done: make(chan struct{})}
+	redactor, err := o.Redact.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("%w: Redact: %w", ErrOptions, err)
+	}
+	p := &Producer{o: o, redactor: redactor, start: time.Now(), wakes: make(chan struct{}, 1), done: make(chan struct{})}
 	generation := generations.next(p.start)
 	p.ident.Store(&identity{o.ID, generation})
 	if p.descriptor, err = o.describe(p.start, source.RealmID(generation)); err != nil {

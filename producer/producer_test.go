@@ -484,3 +484,10 @@ func TestCloseWithoutServer(t *testing.T) {
 		t.Errorf("Flush after Close: %v", err)
 	}
 }
+
+// TestRedactOptions refuses rules that cannot work when the source starts, not when a secret has leaked.
+func TestRedactOptions(t *testing.T) {
+	if _, err := producer.Start(producer.Options{Service: "x", Redact: producer.Redact{Patterns: []string{"("}}}); !errors.Is(err, producer.ErrOptions) || !strings.Contains(err.Error(), "pattern") {
+		t.Errorf("a pattern that does not compile: %v", err)
+	}
+}

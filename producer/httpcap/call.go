@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,8 +42,8 @@ type call struct {
 	ctx     context.Context
 	cancel  <-chan struct{}
 	secrets secrets
-	bodies  bool
-	upload  *upload // nil for a request without a body
+	bodies  func(mediaType string) bool // which bodies are captured; nil for none
+	upload  *upload                     // nil for a request without a body
 
 	// ended is set once, under mu, and read without it where that saves a lock.
 	ended atomic.Bool
@@ -57,12 +58,13 @@ type call struct {
 	told    float64  // time of the last dataReceived record, or of the headers
 	timer   *time.Timer
 	armed   bool
+	events  *eventParser // nil for everything but event streams
 	cleanup runtime.Cleanup
 	watched bool
 }
 
-func newCall(s sink, req *http.Request, bodies bool) *call {
-	c := &call{sink: s, id: nextID(), began: s.Now(), ctx: req.Context(), cancel: cancelChannel(req), secrets: newSecrets(req.URL), bodies: bodies, size: -1}
+func newCall(s sink, req *http.Request, bodies func(mediaType string) bool) *call {
+	c := &call{sink: s, id: nextID(), began: s.Now(), ctx: req.Context(), cancel: cancelChannel(req), secrets: newSecrets(req.URL, s.Redactor()), bodies: bodies, size: -1}
 	c.timing.reset()
 	if req.Body != nil && req.Body != http.NoBody {
 		c.upload = newUpload(c, req)
@@ -70,12 +72,24 @@ func newCall(s sink, req *http.Request, bodies bool) *call {
 	return c
 }
 
-// capture starts the capture of one body.
-func (c *call) capture(d subjects.Direction) bodySink {
-	if !c.bodies {
+// capture starts the capture of one body with the given headers.
+func (c *call) capture(d subjects.Direction, h http.Header) bodySink {
+	contentType := h.Get("Content-Type")
+	mediaType, _ := mediaType(contentType)
+	if c.bodies == nil || !c.bodies(mediaType) {
 		return uncaptured{}
 	}
-	return c.sink.Body(c.id, d)
+	b := c.sink.Body(c.id, d)
+	if !c.secrets.rules.Concerns(mediaType) {
+		return b
+	}
+	return &checkedBody{bodySink: b, rules: c.secrets.rules, contentType: contentType, encoded: isEncoded(h)}
+}
+
+// isEncoded reports whether a body with the given headers has a content encoding.
+func isEncoded(h http.Header) bool {
+	v := h.Get("Content-Encoding")
+	return v != "" && !strings.EqualFold(v, "identity")
 }
 
 // brokenText ends a request whose capture met a bug of this package.
@@ -100,12 +114,13 @@ func (c *call) contain() {
 // open records the start. No other goroutine knows the call yet.
 func (c *call) open(req *http.Request, stack []*frame) {
 	s := network.Start{
-		ID:        c.id,
-		Direction: network.Outgoing,
-		Method:    req.Method,
-		URL:       redactURL(req.URL),
-		Type:      requestType(req),
-		Trace:     text(req.Header.Get("Traceparent")),
+		ID:         c.id,
+		Direction:  network.Outgoing,
+		Method:     req.Method,
+		URL:        c.secrets.url(req.URL),
+		Type:       requestType(req),
+		Trace:      text(req.Header.Get("Traceparent")),
+		RedirectOf: redirects.of(req, c.sink),
 	}
 	if s.Method == "" {
 		s.Method = http.MethodGet
@@ -162,7 +177,10 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		c.body, c.size = uncaptured{}, -1
 		return
 	}
-	c.body, c.limit = c.capture(subjects.ResponseBody), c.sink.Limits().ResponseBodyBytes
+	if r.MIMEType == "text/event-stream" && !isEncoded(resp.Header) {
+		c.events = &eventParser{emit: c.message}
+	}
+	c.body, c.limit = c.capture(subjects.ResponseBody, resp.Header), c.sink.Limits().ResponseBodyBytes
 }
 
 // watch keeps the cleanup that ends the request if the application drops the body.
@@ -172,8 +190,23 @@ func (c *call) watch(cleanup runtime.Cleanup) {
 	c.cleanup, c.watched = cleanup, true
 }
 
-// read observes one Read of the response body: n bytes in p, and its error.
-func (c *call) read(p []byte, n int, err error) {
+// message records one message. Its id is filled in here. The caller holds mu.
+func (c *call) message(m network.Message) {
+	m.ID = c.id
+	if c.secrets.rules.InBodies() {
+		data, changed := c.secrets.rules.Message([]byte(m.Data), m.Bytes > 0)
+		if changed {
+			m.Data = text(string(data))
+		}
+	}
+	e := newEncoder()
+	e.message(&m)
+	c.record(network.TopicMessage, c.sink.Now(), e)
+}
+
+// read observes one Read of the response body: n bytes in p, and its error. At
+// the end of the body trailer is what came behind it.
+func (c *call) read(p []byte, n int, err error, trailer http.Header) {
 	if c.ended.Load() || n == 0 && err == nil {
 		return
 	}
@@ -188,9 +221,12 @@ func (c *call) read(p []byte, n int, err error) {
 			c.body.Write(p[:n])
 		}
 		c.received(int64(n))
+		if c.events != nil {
+			c.events.write(p[:n])
+		}
 	}
 	if err != nil {
-		c.stop(err)
+		c.stop(err, trailer)
 	}
 }
 
@@ -235,12 +271,12 @@ func (c *call) tell(now float64) {
 }
 
 // stop ends a request whose body returned an error, io.EOF included.
-func (c *call) stop(err error) {
+func (c *call) stop(err error, trailer http.Header) {
 	if err == io.EOF {
-		c.end(network.End{}, subjects.BodyComplete)
+		c.end(network.End{Trailers: headerList(nil, trailer, c.secrets)}, subjects.BodyComplete)
 		return
 	}
-	c.end(network.End{Error: errorText(err), Canceled: c.isCanceled(err)}, subjects.BodyAborted)
+	c.end(network.End{Error: c.secrets.error(err), Canceled: c.isCanceled(err)}, subjects.BodyAborted)
 }
 
 // closed observes that the application closed the response body.
@@ -279,11 +315,7 @@ func (c *call) end(v network.End, reason string) {
 		c.upload.end(subjects.BodyAborted)
 	}
 	if c.body != nil {
-		if reason == subjects.BodyComplete && c.body.Captured() < c.total {
-			reason = subjects.BodyTruncated
-		}
-		c.body.End(reason, c.total)
-		v.Captured, v.Truncated = c.body.Captured(), c.body.Truncated() || c.body.Captured() < c.total
+		v.Captured, v.Truncated, v.Redacted = endBody(c.body, reason, c.total)
 	}
 	v.ID, v.Bytes = c.id, c.total
 	e := newEncoder()

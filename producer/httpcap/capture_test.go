@@ -114,7 +114,7 @@ func TestRecordsComeAsThingsHappen(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Nobody reads on, and the event is told all the same.
-	eventually(t, "the first event", func() bool { return slices.Equal(f.Topics(), []string{"start", "response", "dataReceived"}) })
+	eventually(t, "the first event", func() bool { return slices.Equal(f.Topics(), []string{"start", "response", "message", "dataReceived"}) })
 	close(more)
 	if _, err := io.ReadAll(body); err != nil {
 		t.Fatal(err)

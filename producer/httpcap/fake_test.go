@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/natscope/natscope/producer/redact"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
 )
@@ -22,6 +24,9 @@ type Fake struct {
 	Discard bool
 	// Panics makes every record panic after the first n, to test containment; negative never.
 	Panics int
+
+	// Redact are the rules that capture is told.
+	Redact redact.Rules
 
 	start   time.Time
 	mu      sync.Mutex
@@ -40,7 +45,15 @@ func NewTransport(f *Fake, next http.RoundTripper, opts ...Option) http.RoundTri
 	return newTransport(f, next, opts...)
 }
 
-func (f *Fake) Now() float64            { return float64(time.Since(f.start)) / 1e6 }
+func (f *Fake) Now() float64 { return float64(time.Since(f.start)) / 1e6 }
+func (f *Fake) Redactor() *redact.Redactor {
+	r, err := f.Redact.Compile()
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 func (f *Fake) Limits() subjects.Limits { return f.Max }
 
 func (f *Fake) Lost(plane subjects.Plane, n uint64) {
@@ -208,3 +221,20 @@ func NewHandler(f *Fake, next http.Handler, opts ...Option) http.Handler {
 
 // SetDefault is Default with a fake in place of a producer.
 func SetDefault(f *Fake, opts ...Option) (restore func()) { return setDefault(f, opts...) }
+
+// Records returns the records so far.
+func (f *Fake) Records() []subjects.Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.records)
+}
+
+// Bodies returns the bodies so far by request and direction.
+func (f *Fake) Bodies() map[string]*FakeBody {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.bodies)
+}
+
+// Checking is how many bytes wait to be checked against rules.
+func Checking() int64 { return checking.Load() }

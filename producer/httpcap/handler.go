@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"runtime"
 	"strings"
@@ -47,7 +48,7 @@ type handler struct {
 }
 
 func newHandler(s sink, next http.Handler, opts ...Option) *handler {
-	h := &handler{sink: s, next: next, options: options{bodies: true}}
+	h := &handler{sink: s, next: next, options: options{bodies: allBodies}}
 	for _, o := range opts {
 		o(&h.options)
 	}
@@ -92,7 +93,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (s *served) {
 			s = nil
 		}
 	}()
-	if r == nil || r.URL == nil || h.filter != nil && !h.filter(r) {
+	if r == nil || r.URL == nil || !h.wants(r, r.Host) {
 		return nil
 	}
 	s = &served{call: newCall(h.sink, r, h.bodies), w: w, req: r, route: h.route}
@@ -122,7 +123,7 @@ func (s *served) accept() {
 		ID:        s.id,
 		Direction: network.Incoming,
 		Method:    r.Method,
-		URL:       incomingURL(r),
+		URL:       s.secrets.url(incomingURL(r)),
 		Type:      incomingType(r),
 		Trace:     text(r.Header.Get("Traceparent")),
 		Route:     s.routeNow(),
@@ -157,7 +158,7 @@ func (s *served) routeNow() string {
 }
 
 // incomingURL returns the whole URL of an incoming request.
-func incomingURL(r *http.Request) string {
+func incomingURL(r *http.Request) *url.URL {
 	u := *r.URL
 	if u.Host == "" {
 		u.Host = r.Host
@@ -167,7 +168,7 @@ func incomingURL(r *http.Request) string {
 			u.Scheme = "https"
 		}
 	}
-	return redactURL(&u)
+	return &u
 }
 
 // incomingType says what kind of request a browser says it is; other clients fetch.

@@ -9,36 +9,48 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/natscope/natscope/producer/redact"
 	"github.com/natscope/natscope/subjects/network"
 )
 
-// secrets knows what of a request's headers repeats the password of its URL:
-// http.Client turns it into an Authorization header.
-type secrets struct{ basic string }
-
-func newSecrets(u *url.URL) secrets {
-	if u.User == nil {
-		return secrets{}
-	}
-	password, _ := u.User.Password()
-	if password == "" {
-		return secrets{}
-	}
-	return secrets{"Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))}
+// secrets knows what must not be told of a request: what the rules of the source
+// say, and in its headers what repeats the password of its URL, which http.Client
+// turns into an Authorization header.
+type secrets struct {
+	basic string
+	rules *redact.Redactor
 }
 
-// header returns the value of a header as it may be recorded: valid UTF-8 without the URL's password.
+func newSecrets(u *url.URL, rules *redact.Redactor) secrets {
+	s := secrets{rules: rules}
+	if u.User == nil {
+		return s
+	}
+	if password, _ := u.User.Password(); password != "" {
+		s.basic = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+	}
+	return s
+}
+
+// header returns the value of a header as it may be recorded: valid UTF-8
+// without the URL's password, and as the rules want it.
 func (s secrets) header(name, value string) string {
 	switch {
 	case s.basic != "" && value == s.basic && strings.EqualFold(name, "Authorization"):
 		return "Basic xxxxx"
 	case strings.Contains(value, "@") && (strings.EqualFold(name, "Location") || strings.EqualFold(name, "Content-Location") || strings.EqualFold(name, "Referer")):
 		if u, err := url.Parse(value); err == nil {
-			return text(u.Redacted())
+			value = u.Redacted()
 		}
 	}
-	return text(value)
+	return text(s.rules.Header(name, value))
 }
+
+// url returns a URL as it may be recorded. It is never empty.
+func (s secrets) url(u *url.URL) string { return s.rules.URL(redactURL(u)) }
+
+// error returns the text of an error as it may be recorded.
+func (s secrets) error(err error) string { return s.rules.Text(errorText(err)) }
 
 // headerList appends the lines of h, names in alphabetical order because
 // http.Header keeps none, values of one name in theirs.

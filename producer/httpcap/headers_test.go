@@ -49,7 +49,7 @@ func FuzzRedact(f *testing.F) {
 		req := &http.Request{Header: http.Header{}}
 		req.SetBasicAuth(user, password)
 		req.Header.Set("Location", u.String())
-		s := newSecrets(u)
+		s := newSecrets(u, nil)
 		for _, got := range []string{redactURL(u), s.header("Authorization", req.Header.Get("Authorization")), s.header("location", u.String())} {
 			if !utf8.ValidString(got) {
 				t.Errorf("%q is not UTF-8", got)

@@ -5,9 +5,18 @@ import "net/http"
 // options holds what the Option functions set.
 type options struct {
 	filter func(*http.Request) bool
-	bodies bool
+	rules  *Rules
+	// bodies says which bodies are captured by their media types; nil for none.
+	bodies func(mediaType string) bool
 	stack  bool
 	route  func(*http.Request) string
+}
+
+func allBodies(string) bool { return true }
+
+// wants reports whether a request to a host is captured.
+func (o *options) wants(req *http.Request, host string) bool {
+	return (o.rules == nil || o.rules.want(req, host)) && (o.filter == nil || o.filter(req))
 }
 
 // Option changes what a Transport or a Handler captures.
@@ -21,9 +30,19 @@ func WithFilter(keep func(*http.Request) bool) Option {
 	return func(o *options) { o.filter = keep }
 }
 
+// WithRules captures only what the rules want.
+func WithRules(r Rules) Option {
+	return func(o *options) {
+		o.rules = &r
+		if o.bodies != nil {
+			o.bodies = r.wantBody
+		}
+	}
+}
+
 // WithoutBodies tells only the sizes of request and response bodies, not their bytes.
 func WithoutBodies() Option {
-	return func(o *options) { o.bodies = false }
+	return func(o *options) { o.bodies = nil }
 }
 
 // WithRoute tells a Handler the route of a request, for routers other than

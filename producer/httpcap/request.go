@@ -33,7 +33,7 @@ func newUpload(c *call, req *http.Request) *upload {
 	if u.size <= 0 {
 		u.size = -1
 	}
-	u.body = c.capture(subjects.RequestBody)
+	u.body = c.capture(subjects.RequestBody, req.Header)
 	return u
 }
 
@@ -77,12 +77,8 @@ func (u *upload) end(reason string) {
 	}
 	u.ended = true
 	c := u.call
-	if reason == subjects.BodyComplete && u.body.Captured() < u.passed {
-		reason = subjects.BodyTruncated
-	}
-	u.body.End(reason, u.passed)
-	v := network.BodyEnd{ID: c.id, Bytes: u.passed, Captured: u.body.Captured()}
-	v.Truncated = u.body.Truncated() || v.Captured < v.Bytes
+	v := network.BodyEnd{ID: c.id, Bytes: u.passed}
+	v.Captured, v.Truncated, v.Redacted = endBody(u.body, reason, u.passed)
 	e := newEncoder()
 	e.bodyEnd(&v)
 	c.record(network.TopicRequestBodyEnd, c.sink.Now(), e)

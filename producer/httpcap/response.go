@@ -2,6 +2,7 @@ package httpcap
 
 import (
 	"io"
+	"net/http"
 	"runtime"
 )
 
@@ -11,12 +12,17 @@ import (
 type responseBody struct {
 	rc   io.ReadCloser
 	call *call
+	resp *http.Response
 }
 
 // Read implements io.Reader.
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
-	b.call.read(p, n, err)
+	var trailer http.Header
+	if err == io.EOF {
+		trailer = b.resp.Trailer
+	}
+	b.call.read(p, n, err, trailer)
 	// The cleanup must not take a body for dropped whose last Read is still being counted.
 	runtime.KeepAlive(b)
 	return n, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,8 @@ type served struct {
 	// status is that of the header that the handler wrote, 0 before; header are its lines.
 	status int
 	header []network.Header
+	// bodyHeader are the ones that say what the body is.
+	bodyHeader http.Header
 	// length is the size that the handler announced, -1 if none.
 	length int64
 	// trailers are the names that the handler announced.
@@ -46,6 +49,8 @@ type served struct {
 	// sniff says that net/http tells the type by head, the first bytes of the body.
 	sniff bool
 	head  []byte
+	// held is what was written of an event stream before the response was recorded.
+	held []byte
 	// committed says that the response was recorded: its headers are on their way.
 	committed bool
 	hijacked  bool
@@ -132,6 +137,10 @@ func (s *served) wroteHeader(code int) {
 			s.length = n
 		}
 		_, typed := h["Content-Type"]
+		s.bodyHeader = http.Header{"Content-Type": slices.Clone(h["Content-Type"]), "Content-Encoding": slices.Clone(h["Content-Encoding"])}
+		if t, _ := mediaType(h.Get("Content-Type")); t == "text/event-stream" && s.allowed && !isEncoded(h) {
+			s.events = &eventParser{emit: s.message}
+		}
 		s.sniff = !typed && s.allowed && h.Get("Content-Encoding") == "" && h.Get("Transfer-Encoding") == ""
 		for _, names := range h["Trailer"] {
 			for name := range strings.SplitSeq(names, ",") {
@@ -149,7 +158,7 @@ func (s *served) wroteHeader(code int) {
 // startBody begins the capture of the body, if there is one on the wire.
 func (s *served) startBody() {
 	if s.body == nil && s.allowed {
-		s.body = s.capture(subjects.ResponseBody)
+		s.body = s.capture(subjects.ResponseBody, s.bodyHeader)
 	}
 }
 
@@ -168,7 +177,13 @@ func (s *served) wrote(p []byte, err error) {
 		if s.startBody(); s.total < s.limit {
 			s.body.Write(p)
 		}
-		s.passed(int64(len(p)))
+		if s.events != nil && !s.committed {
+			s.held = append(s.held, p...)
+		}
+		was := s.committed
+		if s.passed(int64(len(p))); s.events != nil && was {
+			s.events.write(p)
+		}
 	})
 }
 
@@ -226,7 +241,7 @@ func (s *served) room() (n int64) {
 		if s.status == 0 || s.sniff && !s.committed {
 			n = sniffBytes
 		}
-		if s.bodies && (s.status == 0 || s.allowed) {
+		if s.bodies != nil && (s.status == 0 || s.allowed) {
 			n = max(n, s.sink.Limits().ResponseBodyBytes-s.total)
 		}
 	})
@@ -313,6 +328,10 @@ func (s *served) commit(done bool) {
 	e.response(&r)
 	s.record(network.TopicResponse, now, e)
 	s.told, s.header = now, nil
+	if s.events != nil {
+		s.events.write(s.held)
+		s.held = nil
+	}
 	if s.hijacked || s.status == http.StatusSwitchingProtocols {
 		s.body, s.size = uncaptured{}, -1
 	}
@@ -361,7 +380,7 @@ func (s *served) finish() {
 		case gone && (s.length < 0 || s.total < s.length):
 			end.Error, end.Canceled, reason = goneText, true, subjects.BodyAborted
 		case s.writeErr != nil && s.allowed:
-			end.Error, reason = errorText(s.writeErr), subjects.BodyAborted
+			end.Error, reason = s.secrets.error(s.writeErr), subjects.BodyAborted
 		case s.allowed && s.length > s.total:
 			end.Error, reason = fmt.Sprintf("the handler wrote %d of the %d bytes that it announced", s.total, s.length), subjects.BodyAborted
 		}
@@ -371,7 +390,7 @@ func (s *served) finish() {
 
 // broke records the end of a request whose handler panicked with v, or ended its goroutine.
 func (s *served) broke(v any) {
-	why := panicText(v)
+	why := s.secrets.rules.Text(panicText(v))
 	s.guard(func() {
 		s.endUpload()
 		if !s.committed {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/producer/redact"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
 )
@@ -15,6 +16,7 @@ type sink interface {
 	Limits() subjects.Limits
 	RecordAt(plane subjects.Plane, topic string, t float64, data json.RawMessage)
 	Lost(plane subjects.Plane, n uint64)
+	Redactor() *redact.Redactor
 	Body(id network.RequestID, d subjects.Direction) bodySink
 }
 

@@ -35,7 +35,7 @@ type transport struct {
 }
 
 func newTransport(s sink, next http.RoundTripper, opts ...Option) *transport {
-	t := &transport{sink: s, next: next, options: options{bodies: true, stack: true}}
+	t := &transport{sink: s, next: next, options: options{bodies: allBodies, stack: true}}
 	for _, o := range opts {
 		o(&t.options)
 	}
@@ -84,7 +84,7 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 	if req == nil || req.URL == nil {
 		return nil, nil
 	}
-	if t.filter != nil && !t.filter(req) {
+	if !t.wants(req, req.URL.Host) {
 		return nil, nil
 	}
 	c = newCall(t.sink, req, t.bodies)
@@ -110,7 +110,7 @@ func (t *transport) finish(c *call, req, traced *http.Request, resp *http.Respon
 	}
 	switch {
 	case err != nil:
-		c.fail(errorText(err), c.isCanceled(err))
+		c.fail(c.secrets.error(err), c.isCanceled(err))
 	case resp == nil:
 		c.fail("the transport returned neither a response nor an error", false)
 	default:
@@ -125,11 +125,12 @@ func (t *transport) finish(c *call, req, traced *http.Request, resp *http.Respon
 // application shall read in place of resp.Body, or nil to leave it.
 func (c *call) respond(resp *http.Response) io.ReadCloser {
 	hasBody := resp.Body != nil && resp.Body != http.NoBody
+	redirects.note(resp, c.sink, c.id)
 	c.headers(resp, hasBody)
 	if !hasBody || c.ended.Load() {
 		return nil
 	}
-	body := &responseBody{rc: resp.Body, call: c}
+	body := &responseBody{rc: resp.Body, call: c, resp: resp}
 	c.watch(runtime.AddCleanup(body, (*call).dropped, c))
 	rw, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
