@@ -98,8 +98,12 @@ func (n *Node) attach(c *Node) {
 	if c.component != nil {
 		if t.components == nil {
 			t.components = make(map[tree.NodeID]*Component)
+			t.pointers = make(map[any]tree.NodeID)
 		}
 		t.components[c.id] = c.component
+		if isPointer(c.component.value) {
+			t.pointers[c.component.value] = c.id
+		}
 	}
 	if c.watching != nil {
 		if t.watched == nil {
@@ -115,6 +119,9 @@ func (n *Node) discard(s state) {
 	n.state = s
 	if n.component != nil {
 		delete(n.t.components, n.id)
+		if v := n.component.value; isPointer(v) && n.t.pointers[v] == n.id {
+			delete(n.t.pointers, v)
+		}
 		n.component.release()
 	}
 	if n.watching != nil {

@@ -67,6 +67,8 @@ type Tree struct {
 	components map[tree.NodeID]*Component
 	// watched holds the nodes that want to know who looks.
 	watched map[tree.NodeID]*watching
+	// pointers finds the node of a registered pointer.
+	pointers map[any]tree.NodeID
 	// kinds are those of the values that were shown last.
 	kinds map[string]string
 }
