@@ -173,6 +173,10 @@ func (e *Engine) conversions(p *goja.Object, t reflect.Type) {
 		})
 		_ = p.DefineDataPropertySymbol(goja.SymToPrimitive, fn, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
 	}
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		// They are lists: what Array has is right for them.
+		return
+	}
 	hidden(p, "toString", e.pureNative("toString", 0, func(c goja.FunctionCall) goja.Value {
 		if x := valueOf(c.This); x != nil {
 			return e.vm.ToValue(x.Text())

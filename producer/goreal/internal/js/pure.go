@@ -36,6 +36,7 @@ type purity struct {
 	spread         goja.Callable
 	referenceError *goja.Object
 	regexpProto    *goja.Object
+	hasInstance    goja.Value
 }
 
 // pureList gives the lists of purity in one array.
@@ -103,6 +104,7 @@ func (e *Engine) initPure() {
 	object := func(src string) *goja.Object { return must(e.vm.RunString(src)).(*goja.Object) }
 	e.callFn, e.applyFn = object("Function.prototype.call"), object("Function.prototype.apply")
 	e.referenceError, e.regexpProto = object("ReferenceError"), object("RegExp.prototype")
+	e.hasInstance = must(e.vm.RunString("Function.prototype[Symbol.hasInstance]"))
 	e.operators = make(map[string]goja.Callable)
 	for _, op := range operatorNames {
 		e.operators[op] = e.function("(a,b)=>a " + op + " b")

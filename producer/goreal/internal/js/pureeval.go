@@ -284,11 +284,17 @@ func (w *walker) operate(op string, left, right goja.Value) goja.Value {
 	}
 	switch op {
 	case "===", "!==":
-	case "in", "instanceof":
-		w.tame(left)
-		w.tame(right)
-		if o, ok := right.(*goja.Object); ok && op == "instanceof" && w.e.descriptorOf(o, goja.SymHasInstance) != nil {
-			w.refuse()
+	case "in":
+		left = w.key(left)
+		w.noProxy(right)
+	case "instanceof":
+		w.noProxy(left)
+		w.noProxy(right)
+		if o, ok := right.(*goja.Object); ok {
+			if f, ok := w.find(o, right, goja.SymHasInstance); ok && f != w.e.hasInstance {
+				w.refuse()
+			}
+			w.get(right, w.e.vm.ToValue("prototype"))
 		}
 	case "==", "!=":
 		_, a := left.(*goja.Object)
@@ -309,6 +315,16 @@ func (w *walker) operate(op string, left, right goja.Value) goja.Value {
 		panic(err)
 	}
 	return v
+}
+
+// noProxy refuses a value that is a proxy or inherits from one.
+func (w *walker) noProxy(v goja.Value) {
+	o, _ := v.(*goja.Object)
+	for n := 0; o != nil && n < 1000; o, n = o.Prototype(), n+1 {
+		if _, proxy := inner(o).(goja.Proxy); proxy && !w.e.constructors[o] {
+			w.refuse()
+		}
+	}
 }
 
 // bounded refuses what would take too much: texts and big numbers that grow without end.
