@@ -50,23 +50,57 @@ const (
 type inventory struct {
 	view *view
 
+	// tell hears of a product that somebody edited.
+	tell func(Product)
+
 	mu       sync.Mutex // guards products and orders
 	products []Product
 	orders   int
 }
 
-func newInventory(v *view) *inventory {
-	inv := &inventory{view: v, products: []Product{
+func newInventory(v *view, tell func(Product)) *inventory {
+	inv := &inventory{view: v, tell: tell, products: []Product{
 		{SKU: "espresso", Name: "Espresso beans", Cents: 1390, Stock: fullStock},
 		{SKU: "filter", Name: "Filter roast", Cents: 1190, Stock: fullStock},
 		{SKU: "kettle", Name: "Gooseneck kettle", Cents: 6900, Stock: fullStock},
 		{SKU: "grinder", Name: "Hand grinder", Cents: 8900, Stock: fullStock},
 		{SKU: "mug", Name: "Stoneware mug", Cents: 1850, Stock: fullStock},
 	}}
-	for _, p := range inv.products {
-		v.addItem(p)
+	for i := range inv.products {
+		v.addItem(inv, &inv.products[i])
 	}
 	return inv
+}
+
+// The bounds of what people may set while the shop runs.
+const (
+	maxStock = 1000
+	maxCents = 1_000_000
+)
+
+// edit changes a product as somebody wants it in Elements; the shop's pages hear of it at once.
+func (inv *inventory) edit(p *Product, change func(*Product)) {
+	inv.mu.Lock()
+	change(p)
+	now := *p
+	inv.mu.Unlock()
+	inv.tell(now)
+}
+
+func (inv *inventory) setStock(p *Product, n int) error {
+	if n < 0 || n > maxStock {
+		return fmt.Errorf("there is room for 0 to %d, not for %d", maxStock, n)
+	}
+	inv.edit(p, func(p *Product) { p.Stock = n })
+	return nil
+}
+
+func (inv *inventory) setCents(p *Product, n int) error {
+	if n < 1 || n > maxCents {
+		return fmt.Errorf("a price is 1 to %d cents, not %d", maxCents, n)
+	}
+	inv.edit(p, func(p *Product) { p.Cents = n })
+	return nil
 }
 
 func (inv *inventory) len() int { return len(inv.list()) }
@@ -103,7 +137,7 @@ func (inv *inventory) order(o Order) (r Receipt, low []Product, err error) {
 		p.Stock -= n
 		r.Items += n
 		r.Cents += n * p.Cents
-		inv.view.showItem(*p)
+		inv.view.showItem(p.SKU)
 		if p.Stock < lowStock {
 			low = append(low, *p)
 		}
@@ -119,7 +153,7 @@ func (inv *inventory) restock() int {
 	for i := range inv.products {
 		if p := &inv.products[i]; p.Stock < lowStock {
 			p.Stock = fullStock
-			inv.view.showItem(*p)
+			inv.view.showItem(p.SKU)
 			n++
 		}
 	}
@@ -137,7 +171,7 @@ func (inv *inventory) reprice(turn int) Product {
 	} else {
 		p.Cents -= step
 	}
-	inv.view.showItem(*p)
+	inv.view.showItem(p.SKU)
 	return *p
 }
 

@@ -216,8 +216,8 @@ func TestWhatAViewerSees(t *testing.T) {
 	})
 	w.until(t, "connections are shown", func(src *fold.Source) bool { return find(src, "connection", "state", "active") != nil })
 	w.until(t, "stock falls", func(src *fold.Source) bool {
-		e := find(src, "item", "sku", "mug")
-		return e != nil && attr(e, "stock") != "24" && attr(e, "price") != "" && e.Text == "Stoneware mug"
+		e := find(src, "item", "SKU", "mug")
+		return e != nil && attr(e, "Stock") != "24" && attr(e, "Cents") != "" && attr(e, "Name") == "Stoneware mug"
 	})
 
 	w.until(t, "the process is shown", func(src *fold.Source) bool { return find(src, "process", "pid", strconv.Itoa(os.Getpid())) != nil })

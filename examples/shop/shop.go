@@ -102,7 +102,8 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	s.idle = transport.CloseIdleConnections
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.view = newView(s.tree, s.url)
-	s.stock, s.board = newInventory(s.view), newPriceBoard()
+	s.board = newPriceBoard()
+	s.stock = newInventory(s.view, s.board.tell)
 	s.packer = newPackingRoom(s.view, o.Interval)
 	s.pricing = newPricing(s.tree, 2*o.Interval)
 	s.process = proctree.New(s.tree, nil, proctree.Options{})

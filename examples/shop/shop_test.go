@@ -202,3 +202,26 @@ func TestPricesMoveAndReturn(t *testing.T) {
 		t.Errorf("after a round up and down: %s, before: %s", after, before)
 	}
 }
+
+// What people set in Elements is checked by the shop, and its pages hear of it.
+func TestProductsCanBeEdited(t *testing.T) {
+	s := open(t, Options{Interval: time.Hour})
+	changes, stop := s.board.listen()
+	defer stop()
+	p := &s.stock.products[1]
+	for _, edit := range []struct {
+		err  error
+		want bool
+	}{
+		{s.stock.setStock(p, 7), true}, {s.stock.setStock(p, -1), false}, {s.stock.setStock(p, maxStock+1), false},
+		{s.stock.setCents(p, 999), true}, {s.stock.setCents(p, 0), false},
+	} {
+		if (edit.err == nil) != edit.want {
+			t.Errorf("an edit: %v", edit.err)
+		}
+	}
+	first, second := <-changes, <-changes
+	if now := s.stock.list()[1]; now.Stock != 7 || now.Cents != 999 || second != now || first.Stock != 7 || len(changes) != 0 {
+		t.Errorf("the product is %+v, told were %+v and %+v", now, first, second)
+	}
+}

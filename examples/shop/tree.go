@@ -16,7 +16,7 @@ import (
 //	│   ├── routes      > route…        one for each endpoint, with counts, by muxtree
 //	│   └── connections > connection…   come and go with the clients
 //	├── workers         > worker…       the workers, and parcels being packed
-//	├── inventory       > item…         stock and price of each product
+//	├── inventory       > item…         the products: stock and price can be edited
 //	├── pricing                         a live Go value, with settings that can be edited
 //	└── process                         the program itself, by proctree
 //
@@ -28,9 +28,12 @@ type view struct {
 	workers     *treecap.Node
 	inventory   *treecap.Node
 
-	mu    sync.Mutex // guards conns and items
+	tree *treecap.Tree
+	// items are those of the inventory by SKU; they do not change.
+	items map[string]*treecap.Component
+
+	mu    sync.Mutex // guards conns
 	conns map[net.Conn]*treecap.Node
-	items map[string]*treecap.Node
 }
 
 func newView(t *treecap.Tree, url string) *view {
@@ -42,8 +45,9 @@ func newView(t *treecap.Tree, url string) *view {
 		connections: server.Add("connections", treecap.Attr("open", 0)),
 		workers:     root.Add("workers"),
 		inventory:   root.Add("inventory"),
+		tree:        t,
 		conns:       make(map[net.Conn]*treecap.Node),
-		items:       make(map[string]*treecap.Node),
+		items:       make(map[string]*treecap.Component),
 	}
 }
 
@@ -68,21 +72,14 @@ func (v *view) connection(c net.Conn, state http.ConnState) {
 	v.connections.Set("open", len(v.conns))
 }
 
-// addItem shows a product.
-func (v *view) addItem(p Product) {
-	v.mu.Lock()
-	v.items[p.SKU] = v.inventory.Add("item", treecap.Attr("sku", p.SKU), treecap.Text(p.Name))
-	v.mu.Unlock()
-	v.showItem(p)
+// addItem shows a product: a live value, of which two fields can be edited.
+func (v *view) addItem(inv *inventory, p *Product) {
+	v.items[p.SKU] = v.tree.Register(v.inventory, "item", p, treecap.Locked(&inv.mu),
+		treecap.Writable("Stock", func(n int) error { return inv.setStock(p, n) }),
+		treecap.Writable("Cents", func(n int) error { return inv.setCents(p, n) }))
 }
 
-// showItem shows the stock and the price of a product.
-func (v *view) showItem(p Product) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	node := v.items[p.SKU]
-	node.Set("stock", p.Stock)
-	node.Set("price", euros(p.Cents))
-}
+// showItem shows what a product is now. It may be called with the inventory's lock.
+func (v *view) showItem(sku string) { v.items[sku].Update() }
 
 func euros(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -7,8 +7,9 @@
 const scope = globalThis;
 
 /** @typedef {{update(values: object): void, remove(): void}} Shown */
+/** @typedef {Record<string, (value: unknown) => void>} Setters */
 
-/** @type {{component(name: string, values: object, parent?: Shown): Shown} | null} */
+/** @type {{component(name: string, values: object, parent?: Shown, extras?: {element: () => unknown, set: Setters}): Shown} | null} */
 let natscope = null;
 
 /** @type {Set<Component>} All components, parents before their children. */
@@ -43,8 +44,15 @@ export class Component {
     this.shown?.remove();
   }
 
+  /** Where the component is on the page: natscope shows it there, and it can be picked. @returns {unknown} */
+  element() { return undefined; }
+
+  /** What people may change in DevTools; a setter throws with the reason why not. @returns {Setters} */
+  setters() { return {}; }
+
   show() {
-    if (natscope) this.shown = natscope.component(this.name, this.values, this.parent?.shown);
+    if (!natscope) return;
+    this.shown = natscope.component(this.name, this.values, this.parent?.shown, { element: () => this.element(), set: this.setters() });
   }
 }
 

@@ -29,12 +29,26 @@ function row(place, label, onClick) {
   return { element, name, price };
 }
 
+/**
+ * Refuses what is no whole number in a range.
+ * @param {unknown} n @param {number} most @returns {number}
+ */
+function whole(n, most) {
+  if (!Number.isInteger(n) || Number(n) < 1 || Number(n) > most) throw new RangeError(`it takes a whole number from 1 to ${most}`);
+  return Number(n);
+}
+
+class ProductList extends Component {
+  element() { return $("products"); }
+}
+
 class Ticker extends Component {
   /** @param {Component} parent */
   constructor(parent) {
     super("Ticker", { seconds: 0, changes: 0, last: "" }, parent);
     setInterval(() => this.update({ seconds: Number(this.values.seconds) + 1 }), 1000);
   }
+  element() { return $("ticker"); }
   /** @param {Record<string, unknown>} values */
   update(values) {
     super.update(values);
@@ -50,6 +64,7 @@ class ProductCard extends Component {
     this.view = row($("products"), "Add", () => cart.add(this.product));
     this.update(product);
   }
+  element() { return this.view?.element; }
   get product() { return /** @type {api.Product} */ (this.values); }
   /** @param {Record<string, unknown>} values */
   update(values) {
@@ -68,6 +83,15 @@ class CartItem extends Component {
     this.label = product.name;
     this.view = row($("cart"), "Remove", () => cart.drop(product.sku));
     this.view.element.querySelector("button")?.classList.add("quiet");
+  }
+  element() { return this.view?.element; }
+  setters() {
+    return {
+      quantity: (/** @type {unknown} */ n) => {
+        this.update({ quantity: whole(n, 99) });
+        /** @type {Cart} */ (this.parent).sum();
+      },
+    };
   }
   /** @param {Record<string, unknown>} values */
   update(values) {
@@ -89,6 +113,7 @@ class Cart extends Component {
     this.lines = new Map();
     this.sum();
   }
+  element() { return $("cart"); }
   /** @param {api.Product} product */
   add(product) {
     const item = this.lines.get(product.sku) ?? new CartItem(product, this);
@@ -132,10 +157,21 @@ class App extends Component {
   constructor() {
     super("App", { orders: 0, shopping: true });
     this.ticker = new Ticker(this);
-    this.list = new Component("ProductList", { count: 0 }, this);
+    this.list = new ProductList("ProductList", { count: 0 }, this);
     this.cart = new Cart(this);
     /** @type {Map<string, ProductCard>} */
     this.cards = new Map();
+  }
+
+  element() { return document.querySelector("main"); }
+  setters() {
+    return {
+      shopping: (/** @type {unknown} */ on) => {
+        if (typeof on !== "boolean") throw new TypeError("it takes true or false");
+        $("auto").checked = on;
+        this.update({ shopping: on });
+      },
+    };
   }
 
   /** Reads the products and shows them. */

@@ -176,5 +176,7 @@ func isOwn(function string) bool {
 
 // text makes a valid, short string of a part of a trace.
 func text(b []byte) string {
-	return strings.ToValidUTF8(string(b[:min(len(b), maxName)]), "?")
+	s := strings.ToValidUTF8(string(b[:min(len(b), maxName)]), "?")
+	// The linker hides the dots of an import path's last part.
+	return strings.ReplaceAll(s, "%2e", ".")
 }

@@ -40,6 +40,12 @@ goroutine 10 [
 goroutine 11 []:
 
 goroutine 12 [runnable]:
+
+goroutine 13 [select]:
+github.com/nats-io/nats%2ego.(*Conn).readLoop(0xc0001)
+	/go/nats.go:10 +0x1
+created by github.com/nats-io/nats%2ego.Options.Connect in goroutine 1
+	/go/nats.go:20
 `
 	c := newCensus()
 	c.parse([]byte(trace))
@@ -48,6 +54,7 @@ goroutine 12 [runnable]:
 		{"net/http.(*Transport).dialConn", "/go/src/net/http/transport.go:1950", "select"}: {1, 5 * time.Minute, map[string]int{"net/http.(*persistConn).writeLoop": 1}},
 		{"main.start.func1", "/src/my app/main.go:20", "chan receive (nil chan)"}:          {1, 12 * time.Minute, map[string]int{"main.wait": 1}},
 		{"main.start.func1", "/src/my app/main.go:20", "IO wait"}:                          {1, 0, map[string]int{"internal/poll.runtime_pollWait": 1}},
+		{"github.com/nats-io/nats.go.Options.Connect", "/go/nats.go:20", "select"}:         {1, 0, map[string]int{"github.com/nats-io/nats.go.(*Conn).readLoop": 1}},
 		{"main", "", "runnable"}: {1, 0, map[string]int{"": 1}},
 	} {
 		s := c.groups[g]
