@@ -71,7 +71,7 @@ created by github.com/nats-io/nats%2ego.Options.Connect in goroutine 1
 			}
 		}
 	}
-	if len(c.groups) != 5 {
+	if len(c.groups) != 6 {
 		t.Errorf("%d groups: %v", len(c.groups), c.groups)
 	}
 }
