@@ -48,6 +48,9 @@ type Options struct {
 	NATS string
 	// Conn is a connection to a server elsewhere, in place of NATS; it stays open at Close. ConnOptions has the options that it needs.
 	Conn *nats.Conn
+	// Hub is a server elsewhere that the embedded one joins as a leaf; then streams
+	// and state are the hub's, and Data means nothing.
+	Hub Hub
 	// Parts says what to run; the zero value means everything.
 	Parts Parts
 	// NATSAddr is the loopback address of the embedded server's listener; empty means DefaultNATS, port 0 any port.
@@ -185,7 +188,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.NATSAddr == "" {
 		o.NATSAddr = DefaultNATS
 	}
-	if o.NATS == "" && o.Conn == nil {
+	if o.NATS == "" && o.Conn == nil && o.Hub.URL == "" {
 		o.Storage.Memory = o.Data == ""
 	}
 	if o.Parts == (Parts{}) {
@@ -247,7 +250,7 @@ func (i *Instance) connect(ctx context.Context, o Options) error {
 
 // embed starts a nats-server in this process.
 func (i *Instance) embed(ctx context.Context, o Options, opts []nats.Option) error {
-	srv, err := startNATS(ctx, o.Data, o.NATSAddr, o.Logger)
+	srv, err := startNATS(ctx, o.Data, o.NATSAddr, o.Hub, o.Logger)
 	if err != nil {
 		return err
 	}
@@ -256,6 +259,9 @@ func (i *Instance) embed(ctx context.Context, o Options, opts []nats.Option) err
 		return fmt.Errorf("embedded: connect to the nats-server in this process: %w", err)
 	}
 	i.nats = srv.url()
+	if o.Hub.URL != "" {
+		return i.awaitHub(ctx, o.Hub)
+	}
 	return nil
 }
 

@@ -36,10 +36,20 @@ type natsServer struct {
 // startNATS starts a nats-server on a loopback listener; an occupied port
 // advances. An empty data directory means memory: then the store directory is a
 // temporary one that only holds JetStream's metadata.
-func startNATS(ctx context.Context, data, addr string, log *slog.Logger) (*natsServer, error) {
+//
+// With a hub, the server is a leaf of a server elsewhere: it has no streams of its
+// own, and everything that programs say to it goes on to the hub and its streams.
+func startNATS(ctx context.Context, data, addr string, hub Hub, log *slog.Logger) (*natsServer, error) {
 	s := &natsServer{}
-	// The directory comes first: nothing need be said of ports if it cannot be used.
-	dir, err := s.claim(data)
+	var dir string
+	var err error
+	if hub.URL == "" {
+		// The directory comes first: nothing need be said of ports if it cannot be used.
+		if dir, err = s.claim(data); err != nil {
+			return nil, err
+		}
+	}
+	remotes, err := hub.remotes()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +67,7 @@ func startNATS(ctx context.Context, data, addr string, log *slog.Logger) (*natsS
 		Host:                   host,
 		Port:                   port,
 		NoSigs:                 true,
-		JetStream:              true,
+		JetStream:              hub.URL == "",
 		StoreDir:               dir,
 		JetStreamMaxMemory:     4 << 30, // an upper bound, of which each space reserves its streams' limits
 		JetStreamMaxStore:      8 << 30,
@@ -69,6 +79,11 @@ func startNATS(ctx context.Context, data, addr string, log *slog.Logger) (*natsS
 		PingInterval:           5 * time.Second,
 		MaxPingsOut:            2,
 		DisableJetStreamBanner: true,
+		LeafNode:               server.LeafNodeOpts{Remotes: remotes, ReconnectInterval: time.Second},
+	}
+	if hub.URL != "" {
+		// Programs here need not know that the streams are elsewhere.
+		opts.JsAccDefaultDomain = map[string]string{server.DEFAULT_GLOBAL_ACCOUNT: hub.domain()}
 	}
 	if s.server, err = server.NewServer(opts); err != nil {
 		s.release()

@@ -25,6 +25,7 @@ type upFlags struct {
 	natsPort, demoPort      uint16
 	data, nats, space       string
 	admin                   string
+	hub                     embedded.Hub
 	memory, demo, readyJSON bool
 	verbose                 bool
 	doors                   doorFlags
@@ -55,6 +56,10 @@ client script. With --demo a small Go service and its page come along.`,
 	fl.StringVar(&f.data, "data", "", "directory for streams and state (default: keep everything in memory)")
 	fl.BoolVar(&f.memory, "memory", false, "keep everything in memory, which is the default without --data")
 	fl.StringVar(&f.nats, "nats", "", "URL of a NATS server with JetStream to use instead of the embedded one")
+	fl.StringVar(&f.hub.URL, "hub", "", "join a NATS server elsewhere as a leaf, at its listener for leaves (nats-leaf://host:7422); streams and state are there")
+	fl.StringVar(&f.hub.Domain, "hub-domain", "hub", "JetStream domain of the hub, as its configuration names it")
+	fl.StringVar(&f.hub.Credentials, "hub-creds", "", "credentials file for the hub")
+	fl.StringVar(&f.hub.NKey, "hub-nkey", "", "NKey seed file for the hub")
 	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space to serve")
 	fl.BoolVar(&f.demo, "demo", false, "add a demo: a Go service and its page")
 	fl.Uint16Var(&f.demoPort, "demo-port", 0, "port of the demo on 127.0.0.1, 0 takes any")
@@ -72,6 +77,10 @@ func (f *upFlags) check() error {
 	switch {
 	case f.memory && f.data != "":
 		return errors.New("--memory and --data exclude each other")
+	case f.hub.URL != "" && (f.nats != "" || f.data != "" || f.memory):
+		return errors.New("--hub has the streams, so --nats, --data and --memory do not go with it")
+	case f.hub.URL == "" && (f.hub.Credentials != "" || f.hub.NKey != ""):
+		return errors.New("--hub-creds and --hub-nkey are for --hub")
 	case f.nats != "" && (f.data != "" || f.memory):
 		return errors.New("--nats uses a server elsewhere, which decides about --data and --memory")
 	case !subjects.IsToken(f.space):
@@ -101,7 +110,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	o := embedded.Options{
 		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats, NATSAddr: local(f.natsPort),
 		Storage: f.storage.storage(), Limits: f.keep.limits(), Version: version(), Logger: log,
-		Admin: f.admin,
+		Admin: f.admin, Hub: f.hub,
 	}
 	if err := f.doors.apply(&o); err != nil {
 		return err

@@ -181,7 +181,7 @@ func (c *composition) servers(root string) {
 	for i := range 3 {
 		text := strings.NewReplacer("$NODE", fmt.Sprintf("nats-%d", i+1), "listen: 0.0.0.0:4222", fmt.Sprintf("listen: 127.0.0.1:%d", ports[i]), "listen: 0.0.0.0:6222", fmt.Sprintf("listen: 127.0.0.1:%d", ports[3+i]),
 			"nats-1:6222", fmt.Sprintf("127.0.0.1:%d", ports[3]), "nats-2:6222", fmt.Sprintf("127.0.0.1:%d", ports[4]), "nats-3:6222", fmt.Sprintf("127.0.0.1:%d", ports[5]),
-			"store_dir: /data", "store_dir: "+c.t.TempDir()).Replace(string(conf))
+			"listen: 0.0.0.0:7422", "listen: 127.0.0.1:-1", "store_dir: /data", "store_dir: "+c.t.TempDir()).Replace(string(conf))
 		file := filepath.Join(root, "etc", "natscope", fmt.Sprintf("nats-%d.conf", i+1))
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			c.t.Fatal(err)
