@@ -44,6 +44,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	if status := exitStatus(0); errors.As(err, &status) {
+		return int(status)
+	}
 	code := exitCode(err)
 	switch text := sayError(err); {
 	case text == "":
@@ -77,7 +80,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about programs:"}, &cobra.Group{ID: groupRun, Title: "Run natscope and look after it:"})
 	root.AddCommand(newLs(), newTree(), newNode(), newFind(), newNet(), newRequest(), newBody(), newLogs(), newHistory(), newFaults(), newSearch(), newWatch())
-	root.AddCommand(newUp(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit())
+	root.AddCommand(newUp(), newRun(), newAttach(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit())
 	return root
 }
 

@@ -1,0 +1,25 @@
+'use strict';
+// Runs first in every Node process below `natscope run`: says where the inspector of
+// the process listens, by a file, and waits a moment until the file is taken away,
+// so that nothing of the program is missed. It never fails and never waits for long.
+(() => {
+	try {
+		const directory = process.env.NATSCOPE_INSPECTORS;
+		if (!directory || !require('node:worker_threads').isMainThread) return;
+		// Package managers start programs; nobody means to inspect them.
+		if (/[\\/](npm|npx|yarn|yarnpkg|pnpm|pnpx|corepack)(-cli)?(\.[cm]?js)?$/.test(process.argv[1] ?? '')) return;
+		const url = require('node:inspector').url();
+		if (!url) return;
+		const fs = require('node:fs');
+		const { join } = require('node:path');
+		const name = `${process.pid}-${Date.now()}`;
+		const file = join(directory, name);
+		fs.writeFileSync(join(directory, `.${name}`), `${url}\n`);
+		fs.renameSync(join(directory, `.${name}`), file);
+		const until = Date.now() + Number(process.env.NATSCOPE_HOLD_MS || 0);
+		const cell = new Int32Array(new SharedArrayBuffer(4));
+		while (Date.now() < until && fs.existsSync(file)) Atomics.wait(cell, 0, 0, 2);
+	} catch {
+		// The program runs as it would without natscope.
+	}
+})();
