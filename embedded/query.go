@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/query"
+	"github.com/natscope/natscope/query/agent"
 	"github.com/natscope/natscope/query/engine"
 	"github.com/natscope/natscope/query/httpapi"
 	"github.com/natscope/natscope/query/service"
@@ -36,7 +39,29 @@ func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
 	}
 	i.queries = h
 	mux.Handle(httpapi.Root, h)
+	mux.Handle("/mcp", guarded(policy, agent.NewHandler(func(r *http.Request) *mcp.Server {
+		api, err := granted(e, o.Space, access.GrantOf(r))
+		if err != nil {
+			return nil
+		}
+		srv, err := agent.NewServer(agent.Options{API: api, Version: o.Version, Logger: o.Logger})
+		if err != nil {
+			return nil
+		}
+		return srv
+	}, o.Logger)))
 	return nil
+}
+
+// guarded refuses requests of foreign web pages.
+func guarded(p access.Policy, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := p.CheckOrigin(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // granted returns what of a space somebody may ask.

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/natscope/natscope/query"
+	"github.com/natscope/natscope/query/agent"
+	"github.com/natscope/natscope/subjects"
+)
+
+func newMCP() *cobra.Command {
+	var f connectFlags
+	var space string
+	c := &cobra.Command{
+		Use: "mcp", Short: "Let an agent ask about programs, over standard input and output", GroupID: groupAsk,
+		Long: `Serves the Model Context Protocol on standard input and output, for agents that start
+their tools themselves: list_sources, read_tree, find_nodes, inspect_node, list_requests,
+inspect_request, read_body, read_console, read_history, list_faults, search and watch.
+Gateways serve the same tools over HTTP at /mcp.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return usageError(err)
+			}
+			if !subjects.IsToken(space) {
+				return usageError(errors.New("--space is not a token of a-z, 0-9, _ and -"))
+			}
+			log := newLog(c.ErrOrStderr(), false)
+			conn, err := f.connectOnce("natscope mcp", log)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			s, err := agent.NewServer(agent.Options{API: query.NewClient(conn, subjects.Space(space)), Version: version(), Logger: log})
+			if err != nil {
+				return err
+			}
+			err = s.Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(c.InOrStdin()), Writer: nopCloser{c.OutOrStdout()}})
+			if c.Context().Err() != nil || errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		},
+	}
+	f.register(c.Flags())
+	c.Flags().StringVar(&space, "space", string(subjects.DefaultSpace), "space to ask about")
+	return c
+}
+
+// nopCloser is a writer that outlives its user.
+type nopCloser struct{ io.Writer }
+
+// Close implements io.Closer.
+func (nopCloser) Close() error { return nil }
