@@ -4,14 +4,15 @@
  *   <script type="module" src="http://127.0.0.1:9230/client.js?token=TOKEN"></script>
  *
  * The query may also carry name (shown in place of the title), id (to prefer
- * over the remembered one), console=off and fetch=off. A program that imports
- * this module without a token calls start itself.
+ * over the remembered one), and console, network, fetch or resources as off. A
+ * program that imports this module without a token calls start itself.
  */
 import { start } from './browser/start.js';
 
 export { start };
 
 const here = new URL(import.meta.url);
+const on = (/** @type {string} */ name) => here.searchParams.get(name) !== 'off';
 const token = here.searchParams.get('token');
 
 if (token !== null) {
@@ -21,8 +22,7 @@ if (token !== null) {
       token,
       name: here.searchParams.get('name') ?? undefined,
       id: here.searchParams.get('id') ?? undefined,
-      console: here.searchParams.get('console') !== 'off',
-      fetch: here.searchParams.get('fetch') !== 'off',
+      console: on('console'), network: on('network'), fetch: on('fetch'), resources: on('resources'),
     });
   } catch {
     // A page must not notice that natscope could not start.

@@ -3,6 +3,7 @@ import { connect } from './socket.js';
 import { watchErrors } from './errors.js';
 import { watchLife } from './life.js';
 import { place, watchPlace } from './place.js';
+import { watchResources } from './resources.js';
 import { ground, runtime } from './ground.js';
 import { nextFlush } from './schedule.js';
 
@@ -18,7 +19,7 @@ export function start(options) {
   return launch({
     scope: globalThis,
     runtime: runtime(),
-    place, watchPlace, watchLife, watchErrors, connect, nextFlush,
+    place, watchPlace, watchResources, watchLife, watchErrors, connect, nextFlush,
     tools: () => import('./tools.js'),
     inspection: () => import('./inspection.js'),
     fetch: globalThis.fetch?.bind(globalThis),

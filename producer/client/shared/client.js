@@ -3,8 +3,7 @@ import { Outbox } from './outbox.js';
 import { Link } from './link.js';
 import { Tree } from './tree.js';
 import { Patches } from './patch.js';
-import { captureConsole } from './console.js';
-import { captureFetch } from './fetch.js';
+import { capture } from './capture.js';
 import { exceptionJSON } from './exception.js';
 import { losslessJSON } from './lossless.js';
 import { messageOf } from './read.js';
@@ -45,6 +44,7 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
  * @property {(changed: () => void) => (() => void) | Unsupported} watchPlace
  * @property {(events: {leave: () => void, back: () => void, online: () => void}) => (() => void) | Unsupported} watchLife
  * @property {(thrown: (t: import('./exception.js').Thrown) => void) => (() => void) | Unsupported} watchErrors
+ * @property {(loaded: (entries: import('./resources.js').Entry[]) => void) => (() => void) | Unsupported} watchResources
  * @property {import('./identity.js').Ground} ground
  * @property {import('./link.js').LinkOptions['connect']} connect
  * @property {() => Promise<import('./commands.js').Tools>} tools loads what commands need
@@ -63,7 +63,9 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
  * @property {string} [id] the source id to prefer over the remembered one
  * @property {string} [name] the shown name
  * @property {boolean} [console] whether to capture the console; default yes
- * @property {boolean} [fetch] whether to capture fetch; default yes
+ * @property {boolean} [network] whether to capture what the page requests; default yes
+ * @property {boolean} [fetch] whether fetch is among that; default yes
+ * @property {boolean} [resources] whether what the browser loads by itself is among that; default yes
  */
 
 /**
@@ -138,29 +140,13 @@ export class Client {
 
   /** Begins to capture, and to connect as soon as the page has an id. */
   start() {
-    this.faults.run(() => this.capture());
+    this.faults.run(() => this.watch());
     this.connect().catch(e => this.faults.add(e));
   }
 
-  capture() {
-    const { env, options, patches, faults } = this;
-    if (options.console !== false && env.scope.console) {
-      captureConsole({ console: env.scope.console, patches, faults, record: (topic, data) => this.record('console', topic, data), keep: args => this.live?.keep(args) ?? 0, now: env.now });
-    }
-    if (options.fetch !== false && typeof env.scope.fetch === 'function') {
-      captureFetch({
-        scope: env.scope, patches, faults,
-        record: (topic, data) => this.record('net', topic, JSON.stringify(data)),
-        sendBody: m => {
-          if (this.stopped) return false;
-          const kept = this.outbox.pushBody(m);
-          this.pump();
-          return kept;
-        },
-        limits: () => this.link.limits, now: env.now, base: () => env.place().url,
-        setTimer: env.setTimer, clearTimer: env.clearTimer,
-      });
-    }
+  watch() {
+    const { env, faults } = this;
+    faults.run(() => capture(this));
     this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t)))));
     this.keep(env.watchPlace(() => faults.run(() => this.placeChanged())));
     this.keep(env.watchLife({
@@ -168,6 +154,17 @@ export class Client {
       back: () => faults.run(() => this.back()),
       online: () => faults.run(() => this.link.nudge()),
     }));
+  }
+
+  /**
+   * @param {import('./protocol.js').BodyMessage} m
+   * @returns {boolean} whether it was kept
+   */
+  sendBody(m) {
+    if (this.stopped) return false;
+    const kept = this.outbox.pushBody(m);
+    this.pump();
+    return kept;
   }
 
   /** @param {(() => void) | Unsupported} undo */
@@ -268,10 +265,11 @@ export class Client {
    * @param {Plane} plane
    * @param {string} topic
    * @param {string} data JSON
+   * @param {number} [t] when, on the page's clock; default now
    */
-  record(plane, topic, data) {
+  record(plane, topic, data, t = this.env.now()) {
     if (this.stopped) return;
-    this.outbox.push(plane, this.env.now(), topic, data);
+    this.outbox.push(plane, t, topic, data);
     this.pump();
   }
 

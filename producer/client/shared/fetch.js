@@ -15,11 +15,13 @@ const UNREAD = 5000;
 const READERS = ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData'];
 
 /**
- * @typedef {object} FetchOptions
- * @property {any} scope the global object: fetch and Response
+ * What every capture of network traffic needs.
+ * @typedef {object} NetOptions
+ * @property {any} scope the global object, which has what is captured
  * @property {Patches} patches
  * @property {Faults} faults
- * @property {(topic: string, data: object) => void} record
+ * @property {() => string} id a fresh id for a request
+ * @property {(topic: string, data: object, t?: number) => void} record t is on the page's clock; default now
  * @property {(m: import('./protocol.js').BodyMessage) => boolean} sendBody
  * @property {() => Limits} limits
  * @property {() => number} now
@@ -32,7 +34,7 @@ const READERS = ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData'];
  * Records every fetch that the page makes. The page gets its own Response, when
  * it would without us. A body is seen while the page reads it: what the page
  * does not read is not pulled, and what it cancels is canceled.
- * @param {FetchOptions} o
+ * @param {NetOptions} o
  */
 export function captureFetch(o) {
   const capture = new FetchCapture(o);
@@ -45,11 +47,28 @@ export function captureFetch(o) {
   if (o.scope.Response) capture.patchResponse(o.scope.Response.prototype);
 }
 
+/**
+ * Tells the body of a request, of which undefined means that it cannot be had.
+ * @param {NetOptions} o
+ * @param {string} id
+ * @param {{bytes: Uint8Array | Promise<Uint8Array>, total: number} | undefined} body
+ */
+export function sendRequestBody({ record, limits, sendBody, faults }, id, body) {
+  const sink = new BodyCapture(sendBody, id, 'req', limits().requestBodyBytes, limits().bodyChunkBytes);
+  const finish = (/** @type {Uint8Array} */ bytes) => {
+    sink.write(bytes);
+    sink.end(body ? 'complete' : 'truncated', body?.total ?? 0);
+    const total = body?.total ?? 0;
+    record('requestBodyEnd', { id, bytes: total, captured: sink.captured, ...(!body || sink.captured < total ? { truncated: true } : {}) });
+  };
+  if (body?.bytes instanceof Promise) body.bytes.then(b => faults.run(() => finish(b)), e => faults.add(e));
+  else finish(body?.bytes ?? new Uint8Array());
+}
+
 class FetchCapture {
-  /** @param {FetchOptions} o */
+  /** @param {NetOptions} o */
   constructor(o) {
     this.o = o;
-    this.last = 0;
     /** @type {WeakMap<object, {seen: Observation, passage?: Passage}>} */
     this.watched = new WeakMap();
     const proto = o.scope.Response?.prototype;
@@ -91,25 +110,15 @@ class FetchCapture {
    * @param {unknown[]} args
    */
   start([input, init]) {
-    const { record, base, limits, sendBody, faults } = this.o;
+    const { record, base, limits } = this.o;
     const info = readRequest(input, init, base());
-    const id = `r${(++this.last).toString(36)}`;
+    const id = this.o.id();
     const body = info.hasBody ? readRequestBody(info.body, limits().requestBodyBytes) : undefined;
     record('start', {
       id, method: info.method, url: info.url, headers: info.headers, type: 'fetch', documentURL: base(), stack: callSite(),
       ...(info.hasBody ? { hasBody: true, bodyBytes: body ? body.total : -1 } : {}),
     });
-    if (info.hasBody) {
-      const sink = new BodyCapture(sendBody, id, 'req', limits().requestBodyBytes, limits().bodyChunkBytes);
-      const finish = (/** @type {Uint8Array} */ bytes) => {
-        sink.write(bytes);
-        sink.end(body ? 'complete' : 'truncated', body?.total ?? 0);
-        const total = body?.total ?? 0;
-        record('requestBodyEnd', { id, bytes: total, captured: sink.captured, ...(!body || sink.captured < total ? { truncated: true } : {}) });
-      };
-      if (body?.bytes instanceof Promise) body.bytes.then(b => faults.run(() => finish(b)), e => faults.add(e));
-      else finish(body?.bytes ?? new Uint8Array());
-    }
+    if (info.hasBody) sendRequestBody(this.o, id, body);
     return { id, signal: info.signal, url: info.url };
   }
 

@@ -32,6 +32,38 @@ export class Patches {
   }
 
   /**
+   * Watches what a constructor makes. The replacement is the original in every
+   * other respect: its static members, its prototype, and what it throws.
+   * @param {object} target
+   * @param {string} key
+   * @param {(made: any, args: unknown[]) => void} made called with each new object; it must not throw
+   * @returns {boolean} whether there was a constructor to replace
+   */
+  construct(target, key, made) {
+    const before = Object.getOwnPropertyDescriptor(target, key);
+    const original = before?.value;
+    if (typeof original !== 'function' || !before?.configurable && !before?.writable) return false;
+    /** @type {any} */
+    const patched = new Proxy(original, {
+      construct: (to, args, newTarget) => {
+        /** @type {any} */
+        const o = Reflect.construct(to, args, newTarget === patched ? to : newTarget);
+        if (this.active) made(o, args);
+        return o;
+      },
+    });
+    Object.defineProperty(target, key, { ...before, value: patched });
+    this.undo(target, key, before, d => d?.value === patched);
+    const proto = original.prototype;
+    const own = Object.getOwnPropertyDescriptor(proto, 'constructor');
+    if (own && own.value === original && own.configurable) {
+      Object.defineProperty(proto, 'constructor', { ...own, value: patched });
+      this.undo(proto, 'constructor', own, d => d?.value === patched);
+    }
+    return true;
+  }
+
+  /**
    * Replaces the getter of an accessor property.
    * @param {object} target
    * @param {string} key

@@ -45,9 +45,10 @@ function rig(t, limits = {}) {
   const patches = new Patches();
   const faults = new Faults();
   const timers = [];
+  let serial = 0;
   const scope = { fetch: globalThis.fetch.bind(globalThis), Response };
   captureFetch({
-    scope, patches, faults,
+    scope, patches, faults, id: () => `r${++serial}`,
     record: (topic, data) => records.push({ topic, ...JSON.parse(JSON.stringify(data)) }),
     sendBody: m => { bodies.push(m); return true; },
     limits: () => ({ ...DEFAULT_LIMITS, ...limits }),
