@@ -59,6 +59,7 @@ type call struct {
 	timer   *time.Timer
 	armed   bool
 	events  *eventParser // nil for everything but event streams
+	upgrade bool         // a Socket tells of the connection
 	cleanup runtime.Cleanup
 	watched bool
 }
@@ -151,7 +152,7 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		Status:     resp.StatusCode,
 		StatusText: statusText(resp),
 		Protocol:   protocolName(resp.Proto, resp.ProtoMajor),
-		HasBody:    hasBody,
+		HasBody:    hasBody && !c.upgrade,
 		RemoteIP:   c.timing.remoteIP,
 		RemotePort: c.timing.remotePort,
 		TLS:        tlsDetails(resp.TLS),
@@ -172,6 +173,12 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		return
 	}
 	c.size = resp.ContentLength
+	if c.upgrade {
+		c.size = -1
+	}
+	if c.upgrade && resp.StatusCode == http.StatusSwitchingProtocols {
+		return // its messages are told
+	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// What follows is another protocol in both directions: its size is told, its bytes are not.
 		c.body, c.size = uncaptured{}, -1
@@ -190,15 +197,30 @@ func (c *call) watch(cleanup runtime.Cleanup) {
 	c.cleanup, c.watched = cleanup, true
 }
 
-// message records one message. Its id is filled in here. The caller holds mu.
+// guard runs f with mu held, unless the request has ended.
+func (c *call) guard(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.contain()
+	if !c.ended.Load() {
+		f()
+	}
+}
+
+// message records one server-sent event, as the rules want it. The caller holds mu.
 func (c *call) message(m network.Message) {
-	m.ID = c.id
 	if c.secrets.rules.InBodies() {
 		data, changed := c.secrets.rules.Message([]byte(m.Data), m.Bytes > 0)
 		if changed {
 			m.Data = text(string(data))
 		}
 	}
+	c.tellMessage(m)
+}
+
+// tellMessage records one message. Its id is filled in here. The caller holds mu.
+func (c *call) tellMessage(m network.Message) {
+	m.ID = c.id
 	e := newEncoder()
 	e.message(&m)
 	c.record(network.TopicMessage, c.sink.Now(), e)

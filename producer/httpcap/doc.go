@@ -22,6 +22,13 @@
 // piece with the headers, and a tee would take that from it. Every other body is
 // recorded while it is sent.
 //
+// # WebSockets
+//
+// The messages of a WebSocket are read off its wire as they pass: of the body of
+// a 101 response that a Transport returns, and of connections that the packages
+// gorillacap and codercap accept or dial, or that a Handler with the option
+// WithWebSockets hands out. Fragments are told as one message.
+//
 // # Endings
 //
 // Every request that starts ends exactly once: with an error when no response

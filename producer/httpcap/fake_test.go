@@ -2,6 +2,7 @@ package httpcap
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -238,3 +239,8 @@ func (f *Fake) Bodies() map[string]*FakeBody {
 
 // Checking is how many bytes wait to be checked against rules.
 func Checking() int64 { return checking.Load() }
+
+// DialSocket is Dial with a fake in place of a producer.
+func DialSocket(ctx context.Context, f *Fake, url string, h http.Header) (context.Context, *Socket) {
+	return dial(ctx, f, url, h)
+}

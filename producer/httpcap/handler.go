@@ -106,6 +106,7 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (s *served) {
 		// Whoever takes the connection over finds the record in the context. The
 		// request stays the one that the server and handlers before this one know.
 		*r = *r.WithContext(context.WithValue(r.Context(), servedKey{}, s))
+		s.observe = h.sockets && isWebSocket(r.Header)
 	}
 	return s
 }

@@ -10,6 +10,8 @@ type options struct {
 	bodies func(mediaType string) bool
 	stack  bool
 	route  func(*http.Request) string
+	// sockets says that a Handler observes all WebSockets.
+	sockets bool
 }
 
 func allBodies(string) bool { return true }
@@ -50,6 +52,13 @@ func WithoutBodies() Option {
 // begins, so that it may tell nothing at first; a panic costs the record.
 func WithRoute(route func(*http.Request) string) Option {
 	return func(o *options) { o.route = route }
+}
+
+// WithWebSockets makes a Handler tell the messages of all WebSockets, as Observe
+// does for one. Libraries get a net.Conn that is not a *net.TCPConn or *tls.Conn;
+// those that need the type itself, for epoll say, do not work with this option.
+func WithWebSockets() Option {
+	return func(o *options) { o.sockets = true }
 }
 
 // WithoutStack leaves out the stack that made the request.

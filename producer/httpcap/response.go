@@ -13,11 +13,18 @@ type responseBody struct {
 	rc   io.ReadCloser
 	call *call
 	resp *http.Response
+	// socket tells of an upgraded connection, if that is a WebSocket.
+	socket *Socket
 }
 
 // Read implements io.Reader.
 func (b *responseBody) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
+	if b.socket != nil {
+		b.socket.read(p[:max(n, 0)], err)
+		runtime.KeepAlive(b)
+		return n, err
+	}
 	var trailer http.Header
 	if err == io.EOF {
 		trailer = b.resp.Trailer
@@ -31,7 +38,11 @@ func (b *responseBody) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *responseBody) Close() error {
 	err := b.rc.Close()
-	b.call.closed()
+	if b.socket != nil {
+		b.socket.end(nil)
+	} else {
+		b.call.closed()
+	}
 	runtime.KeepAlive(b)
 	return err
 }
@@ -40,14 +51,21 @@ func (b *responseBody) Close() error {
 type closeWriter interface{ CloseWrite() error }
 
 // upgradedBody is the body of a 101 response: a connection that speaks another
-// protocol now. What the application writes is not recorded.
+// protocol now. What the application writes is recorded only of a WebSocket.
 type upgradedBody struct {
 	*responseBody
 	w io.Writer
 }
 
 // Write implements io.Writer.
-func (b *upgradedBody) Write(p []byte) (int, error) { return b.w.Write(p) }
+func (b *upgradedBody) Write(p []byte) (int, error) {
+	n, err := b.w.Write(p)
+	if b.socket != nil {
+		b.socket.pass(&b.socket.out, p[:max(n, 0)])
+	}
+	runtime.KeepAlive(b)
+	return n, err
+}
 
 // halfClosingBody is an upgradedBody whose sending half can be closed.
 type halfClosingBody struct {

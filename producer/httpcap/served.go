@@ -54,8 +54,10 @@ type served struct {
 	// committed says that the response was recorded: its headers are on their way.
 	committed bool
 	hijacked  bool
-	// taken says that a Socket tells of the connection, and of its end.
-	taken bool
+	// observe says that the connection may be observed once it is taken over;
+	// socket then tells of it, and of its end.
+	observe bool
+	socket  *Socket
 	// writeErr is the first error of a write.
 	writeErr error
 }
@@ -103,23 +105,13 @@ func (s *served) writer() http.ResponseWriter {
 		Hijack: func(next httpsnoop.HijackFunc) httpsnoop.HijackFunc {
 			return func() (net.Conn, *bufio.ReadWriter, error) {
 				conn, rw, err := next()
-				if err == nil {
-					s.hijack()
+				if err == nil && s.hijack() {
+					conn, rw = s.observed(conn, rw)
 				}
 				return conn, rw, err
 			}
 		},
 	})
-}
-
-// guard runs f with the mutex held, for a request that has not ended.
-func (s *served) guard(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.contain()
-	if !s.ended.Load() {
-		f()
-	}
 }
 
 // wroteHeader notes the header as the handler is about to write it. Only the
@@ -270,21 +262,28 @@ func (s *served) flush() {
 	s.guard(func() { s.commit(false) })
 }
 
-// hijack notes that the handler took the connection.
-func (s *served) hijack() {
+// hijack notes that the handler took the connection, and reports whether a Socket shall observe it.
+func (s *served) hijack() (observe bool) {
 	s.guard(func() {
 		s.hijacked = true
-		if s.committed {
-			return
+		if s.observe {
+			s.socket, s.upgrade = newSocket(s.call), true
+			observe = true
 		}
-		if s.status == 0 && upgrades(s.req.Header) {
-			// The handler writes the answer itself. It took the connection of a
-			// client that asked for another protocol, which is an answer, too.
-			s.status = http.StatusSwitchingProtocols
-			s.header = headerList(nil, s.w.Header(), s.secrets)
+		if !s.committed {
+			if s.status == 0 && upgrades(s.req.Header) {
+				// The handler writes the answer itself. It took the connection of a
+				// client that asked for another protocol, which is an answer, too.
+				s.status = http.StatusSwitchingProtocols
+				s.header = headerList(nil, s.w.Header(), s.secrets)
+			}
+			s.commit(false)
 		}
-		s.commit(false)
+		if s.socket != nil {
+			s.socket.opened, s.body = true, nil
+		}
 	})
+	return observe
 }
 
 // commit records the response. done says that the handler has returned, so that
@@ -297,7 +296,7 @@ func (s *served) commit(done bool) {
 	now := s.sink.Now()
 	r := network.Response{
 		ID: s.id, Status: s.status, StatusText: http.StatusText(s.status), Protocol: protocolName(s.req.Proto, s.req.ProtoMajor),
-		HasBody: s.allowed && (!done || s.total > 0) || s.hijacked || s.status == http.StatusSwitchingProtocols,
+		HasBody: s.allowed && (!done || s.total > 0) || (s.hijacked || s.status == http.StatusSwitchingProtocols) && !s.observe,
 		Timing:  s.serverTiming(now), TLS: tlsDetails(s.req.TLS),
 	}
 	r.RemoteIP, r.RemotePort = peerText(s.req.RemoteAddr)
@@ -363,7 +362,7 @@ func (s *served) finish() {
 	gone := ctx.Err() == context.Canceled && context.Cause(ctx) == context.Canceled
 	s.guard(func() {
 		s.endUpload()
-		if s.taken {
+		if s.socket != nil {
 			return
 		}
 		if s.hijacked {

@@ -76,5 +76,5 @@ func hiddenFunction(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "net/http.") || strings.HasPrefix(name, "net/http/") ||
-		strings.HasPrefix(name, "github.com/natscope/natscope/producer/httpcap.")
+		strings.HasPrefix(name, "github.com/natscope/natscope/producer/httpcap.") || strings.HasPrefix(name, "github.com/natscope/natscope/producer/httpcap/")
 }

@@ -15,7 +15,7 @@ import (
 // request with p. A nil next means http.DefaultTransport; with a nil p nothing
 // is recorded and next itself is returned. Bodies are captured up to the
 // producer's limits (Limits.RequestBodyBytes, Limits.ResponseBodyBytes) while
-// the application sends and reads them. The result is safe for concurrent use
+// the application sends and reads them; the messages of WebSockets are told one by one. The result is safe for concurrent use
 // if next is, and has the method CloseIdleConnections, which calls next's.
 func Transport(p *producer.Producer, next http.RoundTripper, opts ...Option) http.RoundTripper {
 	if next == nil {
@@ -23,6 +23,9 @@ func Transport(p *producer.Producer, next http.RoundTripper, opts ...Option) htt
 	}
 	if p == nil {
 		return next
+	}
+	if t, ok := next.(*transport); ok && t.sink == (producerSink{p}) && len(opts) == 0 {
+		return next // it records already
 	}
 	return newTransport(producerSink{p}, next, opts...)
 }
@@ -125,22 +128,29 @@ func (t *transport) finish(c *call, req, traced *http.Request, resp *http.Respon
 // application shall read in place of resp.Body, or nil to leave it.
 func (c *call) respond(resp *http.Response) io.ReadCloser {
 	hasBody := resp.Body != nil && resp.Body != http.NoBody
+	rw, upgraded := resp.Body.(io.ReadWriteCloser)
+	upgraded = upgraded && resp.StatusCode == http.StatusSwitchingProtocols
+	var socket *Socket
+	if upgraded && isWebSocket(resp.Header) {
+		c.upgrade = true
+		socket = newSocket(c)
+		socket.opened = true
+	}
 	redirects.note(resp, c.sink, c.id)
 	c.headers(resp, hasBody)
 	if !hasBody || c.ended.Load() {
 		return nil
 	}
-	body := &responseBody{rc: resp.Body, call: c, resp: resp}
+	body := &responseBody{rc: resp.Body, call: c, resp: resp, socket: socket}
 	c.watch(runtime.AddCleanup(body, (*call).dropped, c))
-	rw, ok := resp.Body.(io.ReadWriteCloser)
-	if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
+	if !upgraded {
 		return body
 	}
-	upgraded := &upgradedBody{responseBody: body, w: rw}
+	up := &upgradedBody{responseBody: body, w: rw}
 	if cw, ok := resp.Body.(closeWriter); ok {
-		return &halfClosingBody{upgradedBody: upgraded, cw: cw}
+		return &halfClosingBody{upgradedBody: up, cw: cw}
 	}
-	return upgraded
+	return up
 }
 
 // isCanceled reports whether err means that the application gave up, as opposed
