@@ -48,7 +48,7 @@ func BenchmarkTreeChange(b *testing.B) {
 				}
 				defer func() { _ = g.Close(b.Context()) }()
 				s := offline(g, target{space: "dev"})
-				command(s, "DOM.getDocument", map[string]int{"depth": -1})
+				perform(s, "DOM.getDocument", map[string]int{"depth": -1})
 				s.conn.queue.take()
 				src := m.space.Source("orders")
 				e := src.Tree.Node(5)
@@ -92,7 +92,7 @@ func BenchmarkJoin(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s := offline(g, target{space: "dev"})
-				command(s, "DOM.getDocument", map[string]int{"depth": depth})
+				perform(s, "DOM.getDocument", map[string]int{"depth": depth})
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func BenchmarkFanOut(b *testing.B) {
 	for range 100 {
 		s := offline(g, target{space: "dev"})
 		g.hub.add(s)
-		command(s, "Runtime.enable", nil)
+		perform(s, "Runtime.enable", nil)
 		all = append(all, s)
 	}
 	src := m.space.Source("orders")

@@ -3,29 +3,18 @@ package cdpgw
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/realm"
 )
 
-// Commander brings commands to sources and their events back. Its methods are
-// safe for concurrent use.
-type Commander interface {
-	// Do asks one generation of a source and returns the result. The error wraps
-	// one of package realm's: ErrGone, at once, when nobody is there.
-	Do(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (json.RawMessage, error)
-	// Listen calls f for each event of this gateway's sessions until stop is called. f may block for a moment.
-	Listen(f func(subjects.SourceID, subjects.SessionID, realm.Event)) (stop func(), err error)
-	// Audit writes a record and returns when it is stored.
-	Audit(ctx context.Context, a realm.Audit) error
-}
+// Commander brings commands to sources and their events back.
+type Commander = command.Commander
 
 // The times of commands.
 const (
@@ -34,72 +23,6 @@ const (
 	// auditWait is how long the audit may take before a command is given up.
 	auditWait = 3 * time.Second
 )
-
-// natsCommander is the Commander over a NATS connection, which only this file knows.
-type natsCommander struct {
-	nc      *nats.Conn
-	space   subjects.Space
-	gateway subjects.GatewayID
-}
-
-// Do implements Commander.
-func (c *natsCommander) Do(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (json.RawMessage, error) {
-	if deadline, ok := ctx.Deadline(); ok {
-		r.DeadlineMS = max(time.Until(deadline).Milliseconds(), 1)
-	}
-	data, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", realm.ErrMalformed, r.Method, err)
-	}
-	m, err := c.nc.RequestWithContext(ctx, subjects.Command(c.space, src, gen), data)
-	switch {
-	case errors.Is(err, nats.ErrNoResponders):
-		return nil, fmt.Errorf("%w: the program behind %s is gone", realm.ErrGone, src)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return nil, fmt.Errorf("%w: %s did not answer in time; it may still do what was asked", realm.ErrTimeout, src)
-	case err != nil:
-		return nil, fmt.Errorf("%w: the gateway could not reach %s: %w", realm.ErrFailed, src, err)
-	}
-	return realm.ParseAnswer(m.Data)
-}
-
-// Listen implements Commander.
-func (c *natsCommander) Listen(f func(subjects.SourceID, subjects.SessionID, realm.Event)) (func(), error) {
-	sub, err := c.nc.Subscribe(subjects.EventsOf(c.space, c.gateway), func(m *nats.Msg) {
-		src, _, session, err := subjects.ParseEvent(m.Subject)
-		if err != nil {
-			return
-		}
-		// What is no event is a fault of the source that nobody here can mend.
-		if e, err := realm.ParseEvent(m.Data); err == nil {
-			f(src, session, e)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cdpgw: listen to the events of sessions: %w", err)
-	}
-	return func() { _ = sub.Unsubscribe() }, nil
-}
-
-// Audit implements Commander. The acknowledgement is the stream's.
-func (c *natsCommander) Audit(ctx context.Context, a realm.Audit) error {
-	data, err := json.Marshal(a.Bound())
-	if err != nil {
-		return fmt.Errorf("cdpgw: audit: %w", err)
-	}
-	m, err := c.nc.RequestWithContext(ctx, subjects.Audit(c.space, c.gateway), data)
-	if err != nil {
-		return fmt.Errorf("cdpgw: audit: %w", err)
-	}
-	var ack struct {
-		Stream string          `json:"stream"`
-		Error  json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(m.Data, &ack); err != nil || ack.Stream == "" || ack.Error != nil {
-		return fmt.Errorf("cdpgw: audit: the stream did not take the record: %.200s", m.Data)
-	}
-	return nil
-}
 
 // realmOf names one generation of a source, for which a command is meant.
 type realmOf struct {
@@ -202,17 +125,18 @@ func (s *session) during(f func()) {
 }
 
 // sourceEvent brings an event of a source to the session that it is for.
-func (g *Gateway) sourceEvent(src subjects.SourceID, id subjects.SessionID, e realm.Event) {
+func (g *Gateway) sourceEvent(e command.Event) {
 	for _, s := range g.hub.all() {
-		if s.id == id {
+		if s.id == e.Session {
 			s.live(func() {
-				if s.source(src) != nil {
-					s.pickEvent(src, e)
+				if s.source(e.Source) != nil {
+					s.pickEvent(e.Source, e.Event)
 				}
 			})
-			return
+			break
 		}
 	}
+	e.Acknowledge()
 }
 
 // complain shows a person who has only DevTools in front of them why something

@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
@@ -39,7 +36,7 @@ type script struct {
 	answer func(sent) (any, error)
 	// auditErr is what the audit says.
 	auditErr error
-	listener func(subjects.SourceID, subjects.SessionID, realm.Event)
+	listener func(command.Event)
 }
 
 func newScript() *script { return &script{arrive: make(chan struct{})} }
@@ -62,7 +59,16 @@ func (c *script) Do(ctx context.Context, src subjects.SourceID, _ subjects.Gener
 	return json.Marshal(v)
 }
 
-func (c *script) Listen(f func(subjects.SourceID, subjects.SessionID, realm.Event)) (func(), error) {
+func (c *script) Tell(src subjects.SourceID, _ subjects.Generation, r realm.Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = append(c.sent, sent{src, r.Method, string(r.Params), *r.Session})
+	close(c.arrive)
+	c.arrive = make(chan struct{})
+	return nil
+}
+
+func (c *script) Listen(f func(command.Event)) (func(), error) {
 	c.listener = f
 	return func() {}, nil
 }
@@ -131,111 +137,6 @@ func scripted(t *testing.T, m *memory) (*script, *httptest.Server) {
 	c := newScript()
 	_, server := serve(t, m, func(o *Options) { o.Commander = c; o.Gateway = "gw" })
 	return c, server
-}
-
-// natsRig is a real broker with a JetStream in memory.
-func natsRig(t *testing.T) *nats.Conn {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
-	nc, err := nats.Connect(s.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		nc.Close()
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	return nc
-}
-
-func TestCommandsOverNATS(t *testing.T) {
-	nc := natsRig(t)
-	c := &natsCommander{nc: nc, space: "dev", gateway: "gw"}
-	ask := func(wait time.Duration) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		defer cancel()
-		result, err := c.Do(ctx, "orders", gen1, realm.Request{Method: realm.MethodEdit, Params: json.RawMessage(`{"id":1}`), Session: &realm.Session{Gateway: "gw", ID: "s1"}})
-		return string(result), err
-	}
-	start := time.Now()
-	if _, err := ask(patience); !errors.Is(err, realm.ErrGone) || time.Since(start) > patience/2 {
-		t.Errorf("nobody is there: %v after %v", err, time.Since(start))
-	}
-	sub, err := nc.Subscribe(subjects.Command("dev", "orders", gen1), func(m *nats.Msg) {
-		if r, err := realm.ParseRequest(m.Data); err != nil || r.DeadlineMS <= 0 || r.Session.ID != "s1" {
-			t.Errorf("%s: %v", m.Data, err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask(50 * time.Millisecond); !errors.Is(err, realm.ErrTimeout) {
-		t.Errorf("no answer: %v", err)
-	}
-	for text, want := range map[string]error{
-		`{"ok":true,"result":{"a":1}}`: nil, `{"ok":false,"error":{"code":"refused","message":"no"}}`: realm.ErrRefused, `rubbish`: realm.ErrMalformed,
-	} {
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
-		if sub, err = nc.Subscribe(subjects.Command("dev", "orders", gen1), func(m *nats.Msg) { _ = m.Respond([]byte(text)) }); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ask(patience)
-		if !errors.Is(err, want) || want == nil && got != `{"a":1}` {
-			t.Errorf("%s: %q, %v", text, got, err)
-		}
-	}
-	if err := c.Audit(t.Context(), realm.Audit{Method: realm.MethodEdit}); err == nil {
-		t.Error("an audit without a stream succeeds")
-	}
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.CreateStream(t.Context(), subjects.AuditStream("dev", subjects.Storage{Memory: true}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Audit(t.Context(), realm.Audit{Time: 5, Gateway: "gw", Method: realm.MethodEdit, Params: json.RawMessage(`{"id":1}`)}); err != nil {
-		t.Fatal(err)
-	}
-	m, err := stream.GetLastMsgForSubject(t.Context(), subjects.Audit("dev", "gw"))
-	if err != nil || !strings.Contains(string(m.Data), `"method":"tree.edit","params":{"id":1}`) {
-		t.Errorf("%v, %v", m, err)
-	}
-	events := make(chan string, 3)
-	stop, err := c.Listen(func(src subjects.SourceID, s subjects.SessionID, e realm.Event) {
-		events <- string(src) + " " + string(s) + " " + e.Event
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for subject, data := range map[string]string{
-		subjects.Event("dev", "orders", "other", "s1"): `{"event":"elsewhere"}`, subjects.Event("dev", "orders", "gw", "s1"): `{"event":"picked"}`,
-	} {
-		for _, d := range []string{"rubbish", data} {
-			if err := nc.Publish(subject, []byte(d)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if got := <-events; got != "orders s1 picked" {
-		t.Error(got)
-	}
-	stop()
-	nc.Close()
-	if _, err := ask(patience); !errors.Is(err, realm.ErrFailed) {
-		t.Errorf("without a connection: %v", err)
-	}
 }
 
 // Every edit is in the audit before it is sent, and what is not is not sent.

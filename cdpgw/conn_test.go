@@ -103,7 +103,7 @@ func TestLaggingReason(t *testing.T) {
 	g.bounds.live = 100
 	s := offline(g, target{space: "dev"})
 	g.hub.add(s)
-	command(s, "Runtime.enable", nil)
+	perform(s, "Runtime.enable", nil)
 	for i := range 200 {
 		m.log("orders", gen1, float64(i), "x")
 	}

@@ -248,8 +248,8 @@ func TestEncodedOnce(t *testing.T) {
 	defer b.conn.cancel()
 	for _, s := range []*session{a, b} {
 		g.hub.add(s)
-		command(s, "Runtime.enable", nil)
-		command(s, "Network.enable", nil)
+		perform(s, "Runtime.enable", nil)
+		perform(s, "Network.enable", nil)
 		s.conn.queue.take()
 	}
 	m.log("orders", gen1, 70, "shared")

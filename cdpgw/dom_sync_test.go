@@ -41,7 +41,7 @@ func drain(t *testing.T, s *session, doc *model) []received {
 	return answers
 }
 
-func command(s *session, method string, params any) {
+func perform(s *session, method string, params any) {
 	b, _ := json.Marshal(map[string]any{"id": 1, "method": method, "params": params})
 	s.handle(b)
 }
@@ -71,7 +71,7 @@ func TestDocumentFollowsState(t *testing.T) {
 				defer s.conn.cancel()
 				g.hub.add(s)
 				f := &follower{s, newModel()}
-				command(s, "DOM.getDocument", map[string]int{"depth": []int{-1, 1, 2, 3}[i]})
+				perform(s, "DOM.getDocument", map[string]int{"depth": []int{-1, 1, 2, 3}[i]})
 				drain(t, s, f.m)
 				all = append(all, f)
 			}
@@ -95,7 +95,7 @@ func TestDocumentFollowsState(t *testing.T) {
 func (f *follower) expand(t *testing.T, r *rand.Rand) {
 	for id := range f.m.nodes {
 		if r.IntN(6) == 0 {
-			command(f.s, "DOM.requestChildNodes", map[string]any{"nodeId": id, "depth": []int{1, 2, -1}[r.IntN(3)]})
+			perform(f.s, "DOM.requestChildNodes", map[string]any{"nodeId": id, "depth": []int{1, 2, -1}[r.IntN(3)]})
 			for _, a := range drain(t, f.s, f.m) {
 				if a.Error != nil {
 					t.Fatalf("node %d cannot be opened: %s", id, a.Error.Message)
@@ -109,12 +109,12 @@ func (f *follower) expand(t *testing.T, r *rand.Rand) {
 // compare opens everything and compares with a client that comes now.
 func (f *follower) compare(t *testing.T, g *Gateway) {
 	t.Helper()
-	command(f.s, "DOM.requestChildNodes", map[string]any{"nodeId": f.m.root.id, "depth": -1})
+	perform(f.s, "DOM.requestChildNodes", map[string]any{"nodeId": f.m.root.id, "depth": -1})
 	drain(t, f.s, f.m)
 	fresh := offline(g, f.s.target)
 	defer fresh.conn.cancel()
 	m := newModel()
-	command(fresh, "DOM.getDocument", map[string]int{"depth": -1})
+	perform(fresh, "DOM.getDocument", map[string]int{"depth": -1})
 	drain(t, fresh, m)
 	var got, want strings.Builder
 	f.m.root.text(&got)

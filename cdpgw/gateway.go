@@ -2,6 +2,7 @@ package cdpgw
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/cdpgw/access"
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -24,7 +26,8 @@ type Options struct {
 	State State
 	// Space is the space that State holds; subjects.DefaultSpace if empty.
 	Space subjects.Space
-	// Gateway names this process in audit records and session events; made from the space if empty.
+	// Gateway names this process in audit records and session events, and no other
+	// of the space; made from the space and chance if empty.
 	Gateway subjects.GatewayID
 	// Conn brings commands to the sources: edits, highlights, picks. Without it,
 	// and without Commander, the gateway only shows. It outlives the gateway.
@@ -121,7 +124,8 @@ func New(o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("%w: Space %.80q: %w", ErrOptions, g.space, subjects.ErrToken)
 	}
 	if g.id == "" {
-		g.id = subjects.GatewayID(g.space)
+		// Answers and events find their way by it: no two gateways of a space share one.
+		g.id = subjects.GatewayID(subjects.Token(string(g.space) + "-" + strings.ToLower(rand.Text()[:10])))
 	}
 	if g.version == "" {
 		g.version = "dev"
@@ -152,15 +156,29 @@ func New(o Options) (*Gateway, error) {
 }
 
 // listen finds the way to the sources.
-func (g *Gateway) listen(o Options) (err error) {
+func (g *Gateway) listen(o Options) error {
 	g.commander, g.deaf = o.Commander, func() {}
 	if g.commander == nil && o.Conn != nil {
-		g.commander = &natsCommander{nc: o.Conn, space: g.space, gateway: g.id}
+		c, err := command.New(o.Conn, g.space, g.id)
+		if err != nil {
+			return err
+		}
+		g.commander, g.deaf = c, c.Close
 	}
-	if g.commander != nil {
-		g.deaf, err = g.commander.Listen(g.sourceEvent)
+	if g.commander == nil {
+		return nil
 	}
-	return err
+	stop, err := g.commander.Listen(g.sourceEvent)
+	if err != nil {
+		g.deaf()
+		return err
+	}
+	hangUp := g.deaf
+	g.deaf = func() {
+		stop()
+		hangUp()
+	}
+	return nil
 }
 
 func (g *Gateway) setExternal(external string) error {

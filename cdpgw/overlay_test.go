@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
@@ -104,7 +105,7 @@ func TestPick(t *testing.T) {
 	begin()
 	session := has(`page tree.pick {"active":true}`)[0].session
 	tell := func(event, data string) {
-		s.listener("page", subjects.SessionID(session.ID), realm.Event{Event: event, Data: []byte(data)})
+		s.listener(command.Event{Source: "page", Session: subjects.SessionID(session.ID), Event: realm.Event{Event: event, Data: []byte(data)}})
 	}
 	// A page that comes while somebody picks joins.
 	m.open("second", gen1, source.Descriptor{Name: "second", Kind: source.KindClient, Capabilities: []string{"tree.pick"}})

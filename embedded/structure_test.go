@@ -95,7 +95,7 @@ func breaks(all map[string]goPackage) []string {
 
 func TestImportRules(t *testing.T) {
 	all := goList(t)
-	for _, want := range []string{"subjects", "producer", "store/replica", "cdpgw", "embedded", "cmd/natscope"} {
+	for _, want := range []string{"subjects", "producer", "store/replica", "store/command", "cdpgw", "embedded", "cmd/natscope"} {
 		if _, ok := all[want]; !ok {
 			t.Errorf("go list does not know %s: the rules check nothing there", want)
 		}

@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
@@ -50,7 +52,7 @@ func (p *Producer) OnCommand(method string, h CommandFunc) {
 
 // advertise brings the descriptor's capabilities up to date. The caller holds p.mu.
 func (p *Producer) advertise() {
-	list := slices.Concat(p.declared, p.commands.methods())
+	list := slices.Concat(p.declared, p.commands.methods(), p.sessions.methods())
 	slices.Sort(list)
 	list = slices.Compact(list)
 	list = list[:min(len(list), maxCapabilities)]
@@ -132,14 +134,17 @@ func (c *commands) take(m *nats.Msg, r realm.Request) {
 	x := &call{msg: m}
 	c.mu.Lock()
 	h := c.handlers[r.Method]
+	if h == nil && !c.closed {
+		c.mu.Unlock()
+		if !c.p.sessions.take(m, r) {
+			c.answer(x, nil, fmt.Errorf("%w: this source does not support %.80q", realm.ErrUnsupported, r.Method))
+		}
+		return
+	}
 	switch {
 	case c.closed:
 		c.mu.Unlock()
 		c.answer(x, nil, fmt.Errorf("%w: the program ends", realm.ErrGone))
-		return
-	case h == nil:
-		c.mu.Unlock()
-		c.answer(x, nil, fmt.Errorf("%w: this source does not support %.80q", realm.ErrUnsupported, r.Method))
 		return
 	case len(c.running) >= maxCommands:
 		c.mu.Unlock()
@@ -153,6 +158,7 @@ func (c *commands) take(m *nats.Msg, r realm.Request) {
 	x.cancel = cancel
 	c.running[x] = struct{}{}
 	c.mu.Unlock()
+	c.p.sessions.saw(r.Session)
 	go c.run(ctx, x, r, h)
 }
 
@@ -190,13 +196,37 @@ func (c *commands) answer(x *call, result any, err error) {
 	x.once.Do(func() {
 		data := c.encode(result, err)
 		if x.msg.Reply != "" {
-			// Whoever asked will time out if this fails; there is nobody else to tell.
-			_ = x.msg.Respond(data)
+			c.send(x.msg, data)
 		}
 	})
 }
 
-// encode makes an answer that the server takes, and counts it.
+// send answers a request, in pieces if the server takes no message as long.
+// Whoever asked will time out if this fails; there is nobody else to tell.
+func (c *commands) send(m *nats.Msg, data []byte) {
+	for _, p := range c.pieces(m.Reply, data) {
+		if m.RespondMsg(p) != nil {
+			return
+		}
+	}
+}
+
+// pieces makes the messages of an answer.
+func (c *commands) pieces(subject string, data []byte) []*nats.Msg {
+	limit := int(c.limit.Load())
+	if limit <= 0 || len(data) <= limit {
+		return []*nats.Msg{{Subject: subject, Data: data}}
+	}
+	pieces := subjects.SplitAnswer(data, limit)
+	out := make([]*nats.Msg, len(pieces))
+	for i, p := range pieces {
+		at := subjects.Chunk{Index: i + 1, Count: len(pieces)}
+		out[i] = &nats.Msg{Subject: subject, Data: p, Header: nats.Header{subjects.HeaderChunk: {at.String()}}}
+	}
+	return out
+}
+
+// encode makes an answer, and counts it.
 func (c *commands) encode(result any, err error) []byte {
 	var raw json.RawMessage
 	if err == nil && result != nil {
@@ -207,8 +237,8 @@ func (c *commands) encode(result any, err error) []byte {
 			err = fmt.Errorf("%w: the result is not JSON: %w", realm.ErrFailed, err)
 		}
 	}
-	if limit := int(c.limit.Load()); err == nil && limit > 0 && len(raw) > limit {
-		err = fmt.Errorf("%w: the result has %d bytes, a message takes %d; ask for less", realm.ErrTooLarge, len(raw), limit)
+	if err == nil && len(raw) > realm.MaxAnswer {
+		err = fmt.Errorf("%w: the result has %d bytes, an answer takes %d; ask for less", realm.ErrTooLarge, len(raw), realm.MaxAnswer)
 	}
 	switch {
 	case err == nil:
@@ -218,8 +248,19 @@ func (c *commands) encode(result any, err error) []byte {
 	default:
 		c.refused.Add(1)
 	}
-	data, _ := json.Marshal(realm.AnswerOf(raw, err))
-	return data
+	if err != nil {
+		data, _ := json.Marshal(realm.AnswerOf(nil, err))
+		return data
+	}
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\ufffd"))
+	}
+	// By hand: encoding/json would check and copy the result once more.
+	data := append(make([]byte, 0, len(raw)+24), `{"ok":true`...)
+	if len(raw) > 0 {
+		data = append(append(data, `,"result":`...), raw...)
+	}
+	return append(data, '}')
 }
 
 // close ends all commands and answers them: whoever waits hears at once that the source goes.

@@ -90,12 +90,12 @@ func TestCommands(t *testing.T) {
 		edit("exit"):                                `"code":"failed"`,
 		edit("chan"):                                `"code":"failed"`,
 		edit("broken"):                              `"code":"failed"`,
-		edit("big"):                                 `"code":"result-too-large"`,
 	} {
 		if got := command(t, nc, p, request); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", request, got, want)
 		}
 	}
+	bigAnswer(t, nc, p, edit("big"))
 	p.OnCommand("tree.edit", nil)
 	if got := command(t, nc, p, edit("x")); !strings.Contains(got, `"code":"unsupported"`) {
 		t.Errorf("after its function was removed: %s", got)
@@ -104,6 +104,38 @@ func TestCommands(t *testing.T) {
 	end(t, p)
 	if _, err := nc.Request(subject, []byte(`{"method":"ping"}`), 5*time.Second); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// bigAnswer checks that an answer that no message takes comes in pieces.
+func bigAnswer(t *testing.T, nc *nats.Conn, p *producer.Producer, request string) {
+	t.Helper()
+	inbox := nc.NewInbox()
+	sub, err := nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.PublishRequest(subjects.Command(space, p.ID(), p.Generation()), inbox, []byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	var whole []byte
+	for n := 1; ; n++ {
+		m, err := sub.NextMsg(5 * time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := subjects.ParseChunk(subjects.Header(m.Header))
+		if err != nil || at.Index != n || at.Count < 2 {
+			t.Fatalf("piece %d is %+v, %v", n, at, err)
+		}
+		whole = append(whole, m.Data...)
+		if at.Index == at.Count {
+			break
+		}
+	}
+	raw, err := realm.ParseAnswer(whole)
+	if err != nil || len(raw) != 2<<20+2 {
+		t.Errorf("%d bytes, %v", len(raw), err)
 	}
 }
 

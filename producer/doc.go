@@ -5,7 +5,7 @@
 // It owns: the life of a source (claim, open, update, close, generations, heartbeats),
 // the bounded queues in front of the network, the frames and their chain of
 // expected sequences, the answers to control requests, and the carrying out of
-// commands, bounded and contained. It must not know: how records are folded,
+// commands, bounded and contained, alone and in sessions. It must not know: how records are folded,
 // stored or shown, or any particular kind of capture.
 //
 // # How records travel
@@ -36,7 +36,9 @@
 //  4. The calls of Options.Alive, at most eight. Each ends when the function returns.
 //  5. The functions of OnCommand, at most 32. Each ends when the function returns;
 //     the loop's end tells them to and waits a second.
-//  6. The callbacks of nats.go (control, commands, claims). They never block and
+//  6. One for each session that is open at the realm of Serve, at most 64. It ends
+//     with the session, at the latest a lease after the last sign of its asker.
+//  7. The callbacks of nats.go (control, commands, claims). They never block and
 //     end with their subscriptions, which the loop removes when it ends.
 //
 // None of them keeps a process from exiting.

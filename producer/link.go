@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // dialTimeout bounds one attempt to connect.
@@ -189,10 +190,17 @@ func (l *loop) leave() {
 		_ = s.Unsubscribe()
 	}
 	l.link.served = nil
-	l.p.commands.close()
+	l.endCommands()
+	l.emit()
 	ctx, cancel := context.WithTimeout(l.ctx, time.Second)
 	defer cancel()
 	_ = l.link.nc.FlushWithContext(ctx)
+}
+
+// endCommands ends all commands and sessions, for good.
+func (l *loop) endCommands() {
+	l.p.sessions.closeAll(fmt.Errorf("%w: the program ends", realm.ErrGone), true)
+	l.p.commands.close()
 }
 
 // unlink stops using the connection and closes it if it is the producer's own.

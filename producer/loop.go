@@ -75,9 +75,10 @@ func newLoop(ctx context.Context, p *Producer) *loop {
 func (l *loop) run() {
 	defer close(l.p.done)
 	defer l.helpers.Wait()
+	defer l.p.sessions.wait()
 	defer l.p.commands.wait()
 	defer l.unlink()
-	defer l.p.commands.close()
+	defer l.endCommands()
 	defer l.p.cancel()
 	l.connect()
 	timer := time.NewTimer(time.Hour)
@@ -170,6 +171,8 @@ func (l *loop) setConnected(connected bool) {
 	}
 	l.connected = connected
 	l.p.conn.Store(connected)
+	// What waits for an acknowledgement would wait for ever.
+	l.p.events.disconnected()
 	// The answer to a question that was open comes no more.
 	l.claims.token = 0
 	if !connected {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 )
 
@@ -70,6 +71,7 @@ func (l *loop) reopen(id subjects.SourceID) {
 		q.rewind()
 	}
 	p.bodies.abandon()
+	p.sessions.closeAll(fmt.Errorf("%w: the source opened again; open a session anew", realm.ErrNoSession), false)
 	p.ident.Store(&identity{id, generations.next(time.Now())})
 	p.reopened.Add(1)
 	l.openQueued, l.opened, l.closeQueued = false, false, false

@@ -59,6 +59,10 @@ func (l *loop) complain(err error) {
 
 // acknowledged deals with a message to the inbox of acknowledgements, whose subject ends with a token.
 func (l *loop) acknowledged(now time.Time, m *nats.Msg) {
+	if n, ok := strings.CutPrefix(m.Subject, l.link.inbox+"."+eventToken); ok {
+		l.p.events.acknowledged(n, m)
+		return
+	}
 	token, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, l.link.inbox+"."), 10, 64)
 	if err != nil {
 		return

@@ -45,6 +45,7 @@ type Producer struct {
 	redactor *redact.Redactor
 	// commands are carried out, and events sent to sessions, while the source is connected.
 	commands *commands
+	sessions *sessions
 	events   sessionEvents
 
 	// mu guards all below, which the loop reads.
@@ -91,7 +92,7 @@ func Start(o Options) (*Producer, error) {
 		return nil, err
 	}
 	p.realm, p.declared = p.descriptor.Realm, p.descriptor.Capabilities
-	p.commands = newCommands(p)
+	p.commands, p.sessions = newCommands(p), newSessions(p)
 	p.life = newQueue(subjects.PlaneLife, refuse, o.Limits)
 	p.tree = newQueue(subjects.PlaneTree, coalesce, o.Limits)
 	p.net = newQueue(subjects.PlaneNet, dropOldest, o.Limits)

@@ -30,6 +30,8 @@ const (
 	HeaderEnd = "Natscope-End"
 	// HeaderTotal carries, on the last message of a body, its whole size in bytes as far as it is known.
 	HeaderTotal = "Natscope-Total"
+	// HeaderChunk marks one of several messages that together are one answer to a command: see Chunk.
+	HeaderChunk = "Natscope-Chunk"
 )
 
 // EncodingZstd is the only encoding of frame bodies besides none.

@@ -163,6 +163,35 @@ func Event(space Space, source SourceID, gateway GatewayID, session SessionID) s
 	return root + "." + string(space) + ".evt." + string(source) + "." + string(gateway) + "." + string(session)
 }
 
+// Reply is the subject of the answer to one command of a session. It lies below
+// the session's events, so that one subscription of the asker hears events and
+// answers in the order in which the source sent them.
+func Reply(space Space, source SourceID, gateway GatewayID, session SessionID, request string) string {
+	return Event(space, source, gateway, session) + "." + request
+}
+
+// SessionsOf is the wildcard over the events of all sessions of one gateway, and
+// the answers to their commands.
+func SessionsOf(space Space, gateway GatewayID) string {
+	return root + "." + string(space) + ".evt.*." + string(gateway) + ".>"
+}
+
+// ParseReply parses a subject that Reply made, and one that Event made, for
+// which request is empty. The error wraps ErrSubject or ErrToken.
+func ParseReply(subject string) (source SourceID, gateway GatewayID, session SessionID, request string, err error) {
+	l, err := levels(subject, "evt", 6)
+	if err != nil {
+		return "", "", "", "", err
+	}
+	if len(l) > 7 {
+		return "", "", "", "", fmt.Errorf("%w: %.200q", ErrSubject, subject)
+	}
+	if len(l) == 7 {
+		request = l[6]
+	}
+	return SourceID(l[3]), GatewayID(l[4]), SessionID(l[5]), request, nil
+}
+
 // EventsOf is the wildcard over the events of all sessions of one gateway.
 func EventsOf(space Space, gateway GatewayID) string {
 	return root + "." + string(space) + ".evt.*." + string(gateway) + ".*"

@@ -161,7 +161,9 @@ func undocumentedCommands(t *testing.T, text string) []string {
 	for _, payload := range []any{
 		realm.Request{}, realm.Answer{}, realm.Event{}, realm.Audit{}, realm.InspectParams{}, realm.InspectResult{}, realm.EditParams{},
 		realm.HighlightParams{}, realm.PickParams{}, realm.LogParams{}, realm.StoreGlobalParams{}, realm.StoreGlobalResult{}, realm.OpenParams{},
-		realm.Picked{}, realm.Highlighted{}, realm.Reveal{},
+		realm.Picked{}, realm.Highlighted{}, realm.Reveal{}, realm.OpenResult{}, realm.CancelParams{}, realm.ResolveArgumentParams{}, realm.ObjectResult{},
+		realm.ResolveNodeParams{}, realm.NodeOfParams{}, realm.NodeOfResult{}, realm.InspectedParams{}, realm.EnableSourcesResult{}, realm.ScriptSourceParams{},
+		realm.ScriptSourceResult{}, realm.LoadResourceParams{}, realm.LoadResourceResult{},
 	} {
 		for _, path := range wiretest.Fields(reflect.TypeOf(payload)) {
 			if !strings.Contains(text, "`"+path[strings.LastIndexByte(path, '.')+1:]+"`") {
@@ -185,7 +187,7 @@ func TestProtocolIsDescribed(t *testing.T) {
 		t.Errorf("docs/protocol.md does not describe: %s", missing)
 	}
 	// The check itself must see what is missing.
-	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`", "`deadlineMs`", "| `busy` |", "| `tree.pick` |", "| `picked` |"} {
+	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`", "`deadlineMs`", "| `busy` |", "| `tree.pick` |", "| `picked` |", "| `session.open` |", "`leaseMs`", "| `no-session` |", "| `Natscope-Chunk` |"} {
 		if !strings.Contains(page, part) {
 			t.Fatalf("the page has no %s to take away", part)
 		}

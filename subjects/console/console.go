@@ -25,6 +25,11 @@ const (
 // ErrPayload says that a console record is malformed. The text around it names the field.
 var ErrPayload = errors.New("console: malformed payload")
 
+// Ref is the number under which the realm of a generation keeps the live
+// arguments of a console call, or the value of an exception, for a while: for
+// the newest calls, as long as sessions are open. 0 is none.
+type Ref uint64
+
 // Message is one call of a console method, or one line of a log.
 type Message struct {
 	// Type is the console method in CDP's spelling: log, debug, info, error,
@@ -41,6 +46,8 @@ type Message struct {
 	Request network.RequestID `json:"request,omitempty"`
 	// Trace is the traceparent that the message belongs to, if known.
 	Trace string `json:"trace,omitempty"`
+	// Ref finds the live arguments.
+	Ref Ref `json:"ref,omitempty"`
 }
 
 // Exception is an uncaught exception, a panic or an unhandled rejection.
@@ -55,6 +62,8 @@ type Exception struct {
 	Column int    `json:"column,omitempty"`
 	// Stack is where it was thrown, innermost first.
 	Stack []network.Frame `json:"stack,omitempty"`
+	// Ref finds what was thrown, as argument 0.
+	Ref Ref `json:"ref,omitempty"`
 }
 
 // Entry is one folded console record; exactly one of Message and Exception is set.

@@ -31,19 +31,9 @@ const (
 	MethodOpen Method = "tree.open"
 )
 
-// Methods returns the commands of this version, ping aside.
+// Methods returns the commands that need no session, ping aside.
 func Methods() []Method {
 	return []Method{MethodInspect, MethodEdit, MethodHighlight, MethodPick, MethodLog, MethodStoreGlobal, MethodOpen, MethodWatch}
-}
-
-// Changes reports whether a command can change a program or reach outside of
-// it, so that it has to be written to the audit before it is sent. It is true for unknown methods.
-func (m Method) Changes() bool {
-	switch m {
-	case MethodPing, MethodInspect, MethodHighlight, MethodPick, MethodLog, MethodWatch:
-		return false
-	}
-	return true
 }
 
 // Supports reports whether a source with the given capabilities answers a
@@ -86,6 +76,8 @@ type Request struct {
 	Method Method `json:"method"`
 	// Params are the command's parameters, an object; absent for none.
 	Params json.RawMessage `json:"params,omitempty"`
+	// ID names the command in its session, so that it can be cancelled; empty if it will not be.
+	ID RequestID `json:"id,omitempty"`
 	// Session is who asks, nil for nobody.
 	Session *Session `json:"session,omitempty"`
 	// DeadlineMS is how long the asker waits, in milliseconds; 0 means as long as the source lets commands run.
@@ -99,6 +91,9 @@ func (r Request) Deadline(limit time.Duration) time.Duration {
 	}
 	return limit
 }
+
+// MaxAnswer is the most bytes of an answer, in all its pieces.
+const MaxAnswer = 64 << 20
 
 // Answer is the answer to a command. Exactly one of Result and Error means something.
 type Answer struct {
@@ -125,6 +120,9 @@ func ParseRequest(data []byte) (Request, error) {
 	}
 	if r.Method == "" || len(r.Method) > maxMethod {
 		return Request{}, fmt.Errorf("%w: method must have 1 to %d bytes", ErrMalformed, maxMethod)
+	}
+	if len(r.ID) > maxRequestID {
+		return Request{}, fmt.Errorf("%w: id has more than %d bytes", ErrMalformed, maxRequestID)
 	}
 	if r.DeadlineMS < 0 || r.DeadlineMS > maxDeadline {
 		r.DeadlineMS = 0

@@ -27,6 +27,11 @@ const (
 	CodeTooLarge Code = "result-too-large"
 	// CodeBusy means that as many commands run as the realm takes; asking again helps.
 	CodeBusy Code = "busy"
+	// CodeNoSession means that the realm does not know the session of a command that needs one. The
+	// asker opens it (anew); what was held for the old one is gone.
+	CodeNoSession Code = "no-session"
+	// CodeCanceled means that the session took the command back while it ran.
+	CodeCanceled Code = "canceled"
 	// CodeFailed means that something went wrong while it was carried out.
 	CodeFailed Code = "failed"
 )
@@ -41,12 +46,15 @@ var (
 	ErrGone        = errors.New("realm: source gone")
 	ErrTooLarge    = errors.New("realm: result too large")
 	ErrBusy        = errors.New("realm: busy")
+	ErrNoSession   = errors.New("realm: no session")
+	ErrCanceled    = errors.New("realm: canceled")
 	ErrFailed      = errors.New("realm: failed")
 )
 
 var sentinels = map[Code]error{
 	CodeUnsupported: ErrUnsupported, CodeMalformed: ErrMalformed, CodeRefused: ErrRefused, CodeNotFound: ErrNotFound,
 	CodeTimeout: ErrTimeout, CodeGone: ErrGone, CodeTooLarge: ErrTooLarge, CodeBusy: ErrBusy, CodeFailed: ErrFailed,
+	CodeNoSession: ErrNoSession, CodeCanceled: ErrCanceled,
 }
 
 // maxMessage is how many bytes of an error's message travel.
@@ -77,7 +85,7 @@ func (e *Error) Unwrap() error {
 }
 
 // CodeOf returns the code of an error: that of the Error or of the sentinel in
-// its chain, CodeTimeout for a deadline that passed, and CodeFailed for everything else.
+// its chain, CodeTimeout and CodeCanceled for those of a context, and CodeFailed for everything else.
 func CodeOf(err error) Code {
 	var e *Error
 	if errors.As(err, &e) && sentinels[e.Code] != nil {
@@ -90,6 +98,9 @@ func CodeOf(err error) Code {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return CodeTimeout
+	}
+	if errors.Is(err, context.Canceled) {
+		return CodeCanceled
 	}
 	return CodeFailed
 }

@@ -21,10 +21,13 @@ const RevealTopic = "natscope.reveal"
 
 // Event is what a realm tells one session.
 type Event struct {
-	// Event is one of the Event constants. Readers ignore unknown ones.
+	// Event is one of the Event constants, or a group, a dot and an event of the
+	// protocol of DevTools, whose parameters are Data then. Readers ignore unknown ones.
 	Event string `json:"event"`
 	// T is when it happened, in milliseconds on the source's clock.
 	T float64 `json:"t"`
+	// Lost is how many events of this session were lost just before this one, since too many waited.
+	Lost uint64 `json:"lost,omitempty"`
 	// Data is the payload, which belongs to Event.
 	Data json.RawMessage `json:"data,omitempty"`
 }

@@ -27,6 +27,14 @@ var readers = map[string]func(json.RawMessage) error{
 	string(MethodStoreGlobal): params[StoreGlobalParams],
 	string(MethodOpen):        params[OpenParams],
 	string(MethodWatch):       params[WatchParams],
+
+	string(MethodCancel):          params[CancelParams],
+	string(MethodResolveArgument): params[ResolveArgumentParams],
+	string(MethodResolveNode):     params[ResolveNodeParams],
+	string(MethodNodeOf):          params[NodeOfParams],
+	string(MethodInspected):       params[InspectedParams],
+	string(MethodScriptSource):    params[ScriptSourceParams],
+	string(MethodLoadResource):    params[LoadResourceParams],
 }
 
 func params[P any](d json.RawMessage) error { _, err := ParseParams[P](d); return err }
@@ -47,6 +55,10 @@ func TestVectors(t *testing.T) {
 		"tree.inspect": InspectParams{}, "tree.inspect result": InspectResult{}, "tree.edit": EditParams{}, "tree.highlight": HighlightParams{},
 		"tree.pick": PickParams{}, "tree.log": LogParams{}, "tree.storeGlobal": StoreGlobalParams{}, "tree.storeGlobal result": StoreGlobalResult{},
 		"tree.open": OpenParams{}, "tree.watch": WatchParams{}, "picked": Picked{}, "highlighted": Highlighted{}, "natscope.reveal": Reveal{},
+		"session.open result": OpenResult{}, "session.cancel": CancelParams{}, "console.resolve": ResolveArgumentParams{}, "console.resolve result": ObjectResult{},
+		"tree.resolve": ResolveNodeParams{}, "tree.nodeOf": NodeOfParams{}, "tree.nodeOf result": NodeOfResult{}, "tree.inspected": InspectedParams{},
+		"sources.enable result": EnableSourcesResult{}, "sources.getScriptSource": ScriptSourceParams{}, "sources.getScriptSource result": ScriptSourceResult{},
+		"sources.loadResource": LoadResourceParams{}, "sources.loadResource result": LoadResourceResult{},
 	})
 	for _, c := range cases {
 		read := readers[c.Topic]
@@ -117,9 +129,25 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("%q supports %s: %v", c.has, c.ask, got)
 		}
 	}
-	for m, want := range map[Method]bool{MethodPing: false, MethodInspect: false, MethodHighlight: false, MethodPick: false, MethodLog: false, MethodEdit: true, MethodStoreGlobal: true, MethodOpen: true, "runtime.evaluate": true} {
-		if m.Changes() != want {
+	for m, want := range map[Method]bool{MethodPing: false, MethodInspect: false, MethodHighlight: false, MethodPick: false, MethodLog: false, MethodEdit: true, MethodStoreGlobal: true, MethodOpen: true, MethodEvaluate: true,
+		MethodOpenSession: false, MethodResolveNode: false, "runtime.getProperties": false, "runtime.terminateExecution": true, "debugger.enable": true, "heap.takeHeapSnapshot": true, "future": true} {
+		if m.Changes() != want || m.ChangesWith(nil) != want {
 			t.Errorf("%s changes a program: %v", m, m.Changes())
+		}
+	}
+	for params, want := range map[string]bool{`{"throwOnSideEffect":true}`: false, `{"throwOnSideEffect":false}`: true, `{}`: true, `{"THROWONSIDEEFFECT":true}`: true, `{"throwOnSideEffect":1}`: true, `{"throwOnSideEffect":true,"throwOnSideEffect":false}`: true} {
+		for m := range pure {
+			if m.ChangesWith(json.RawMessage(params)) != want {
+				t.Errorf("%s %s: %v", m, params, !want)
+			}
+		}
+		if MethodEdit.ChangesWith(json.RawMessage(params)) != true {
+			t.Errorf("an edit with %s changes nothing", params)
+		}
+	}
+	for m, want := range map[Method]bool{MethodPing: false, MethodEdit: false, MethodInspect: false, MethodResolveNode: true, MethodEvaluate: true, MethodOpenSession: false, "heap.enable": true, "solo": false} {
+		if m.InSession() != want {
+			t.Errorf("%s needs a session: %v", m, !want)
 		}
 	}
 }

@@ -1,0 +1,4 @@
+package command
+
+// NewSessionsEvery is NewSessions with other times.
+var NewSessionsEvery = newSessions
