@@ -73,7 +73,7 @@ func (s *session) syncDocument(b *batch) {
 	}
 }
 
-// dirtyParents lists the known nodes whose children may have changed.
+// dirtyParents lists the known nodes whose children may have changed, parents before children.
 func (s *session) dirtyParents(b *batch) []*pushed {
 	var out []*pushed
 	seen := make(map[*pushed]bool)
@@ -93,6 +93,16 @@ func (s *session) dirtyParents(b *batch) []*pushed {
 	// A text is a child of its node, so a changed node may have changed children.
 	for _, ref := range b.nodes {
 		add(ref.id)
+	}
+	if len(out) > 1 {
+		// From the top down: with a node goes everything below it, which then needs no removals of its own.
+		depth := make(map[*pushed]int, len(out))
+		for _, p := range out {
+			for x := p; x != nil; x = x.parent {
+				depth[p]++
+			}
+		}
+		slices.SortStableFunc(out, func(a, b *pushed) int { return depth[a] - depth[b] })
 	}
 	return out
 }

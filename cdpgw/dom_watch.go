@@ -25,7 +25,7 @@ type watchedNodes struct {
 
 // opened notes that the client has opened a node.
 func (w *watchedNodes) opened(n node) {
-	if n.place != placeTree || !n.entry.Watch || len(w.nodes) >= maxWatched {
+	if n.place != placeTree || !n.entry.Watched() || len(w.nodes) >= maxWatched {
 		return
 	}
 	if w.nodes == nil {

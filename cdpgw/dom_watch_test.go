@@ -1,6 +1,7 @@
 package cdpgw
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func TestWatchedNodes(t *testing.T) {
 	m := newMemory(t, subjects.Limits{})
 	app := func(id tree.NodeID) *tree.Node {
-		return &tree.Node{ID: 1, Name: "app", Children: []tree.Node{{ID: id, Name: "process", Watch: true, Children: []tree.Node{{ID: id + 1, Name: "build"}}}}}
+		return &tree.Node{ID: 1, Name: "app", Children: []tree.Node{{ID: id, Name: "process", Values: map[string]json.RawMessage{"watched": json.RawMessage("false")}, ValueKinds: map[string]string{"watched": tree.KindWatched}, Children: []tree.Node{{ID: id + 1, Name: "build"}}}}}
 	}
 	m.open("orders", gen1, source.Descriptor{Name: "orders", Capabilities: []string{"tree.watch"}})
 	m.snapshot("orders", gen1, 1, app(7))

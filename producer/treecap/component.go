@@ -36,6 +36,8 @@ type Component struct {
 	snapshot func() any
 	computed []computed
 	setters  []setter
+	// watching is who looks at a component that wants to know, nil for most.
+	watching *watching
 	// reading makes sure that one goroutine reads at a time.
 	reading atomic.Int32
 	// editing holds one token while a setter of the component runs; nil without setters.
@@ -89,7 +91,13 @@ func (t *Tree) Register(parent *Node, name string, value any, options ...Compone
 		c.editing = make(chan struct{}, 1)
 		c.node.t.serve.Do(c.node.t.serveEdits)
 	}
-	if c.node.watching != nil {
+	if c.watching != nil {
+		c.computed = append(c.computed, computed{watchedValue, c.looked})
+		c.watching.told = func() {
+			if c.safe() {
+				c.Update()
+			}
+		}
 		c.node.t.watches.Do(c.node.t.serveWatch)
 	}
 	c.node.component = c
@@ -209,7 +217,7 @@ func (c *Component) read() bool {
 	if !c.collect(s, v) {
 		return false
 	}
-	s.compute(c.computed)
+	s.compute(c.computed, c.watching != nil)
 	s.complete(c.setters)
 	s.encode(c.node.t.maxNode)
 	c.show(s)
@@ -283,6 +291,9 @@ func (c *Component) later() {
 // release lets go of the value. The caller holds t.mu.
 func (c *Component) release() {
 	c.value, c.shown = nil, shown{}
+	if c.watching != nil {
+		c.node.t.unwatch(c.watching)
+	}
 	if c.retry != nil {
 		c.retry.Stop()
 		c.retry = nil

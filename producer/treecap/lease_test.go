@@ -13,12 +13,13 @@ func TestWatchLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []bool
 		n := &Node{t: &Tree{}}
+		c := &Component{node: n}
 		Watched(func(on bool) {
 			n.t.mu.Lock()
 			defer n.t.mu.Unlock()
 			told = append(told, on)
-		})(n)
-		w := n.watching
+		}).apply(c)
+		w := c.watching
 		renew := func(id string) {
 			n.t.mu.Lock()
 			defer n.t.mu.Unlock()

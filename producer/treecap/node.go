@@ -31,8 +31,6 @@ type Node struct {
 	cut int
 	// component is the live value behind the node, nil for most. It does not change.
 	component *Component
-	// watching is who looks at a node that wants to know, nil for most. It does not change.
-	watching *watching
 }
 
 // state is what the readers know of a node.
@@ -55,9 +53,6 @@ func (n *Node) Add(name string, options ...Option) *Node {
 	c := &Node{t: n.t, name: cleanName(name, "node")}
 	for _, o := range options {
 		o(c)
-	}
-	if c.watching != nil {
-		n.t.watches.Do(n.t.serveWatch)
 	}
 	n.attach(c)
 	return c
@@ -105,12 +100,6 @@ func (n *Node) attach(c *Node) {
 			t.pointers[c.component.value] = c.id
 		}
 	}
-	if c.watching != nil {
-		if t.watched == nil {
-			t.watched = make(map[tree.NodeID]*watching)
-		}
-		t.watched[c.id] = c.watching
-	}
 	t.changed()
 }
 
@@ -123,10 +112,6 @@ func (n *Node) discard(s state) {
 			delete(n.t.pointers, v)
 		}
 		n.component.release()
-	}
-	if n.watching != nil {
-		delete(n.t.watched, n.id)
-		n.t.unwatch(n.watching)
 	}
 }
 
@@ -238,7 +223,7 @@ func (n *Node) own() {
 // wire returns the node as it travels, without children. The caller holds t.mu.
 func (n *Node) wire() tree.Node {
 	n.lent = true
-	w := tree.Node{ID: n.id, Kind: n.kind, Name: n.name, Loc: n.loc, Text: n.text, Attrs: n.attrs, Watch: n.watching != nil}
+	w := tree.Node{ID: n.id, Kind: n.kind, Name: n.name, Loc: n.loc, Text: n.text, Attrs: n.attrs}
 	if n.component != nil {
 		w.Object = n.t.ref(n.id)
 		n.component.shown.onto(&w)

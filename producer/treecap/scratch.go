@@ -83,10 +83,14 @@ func (s *scratch) add(f field) {
 }
 
 // compute adds the values that functions tell.
-func (s *scratch) compute(all []computed) {
+func (s *scratch) compute(all []computed, watched bool) {
 	for _, c := range all {
+		kind := kindComputed
+		if watched && c.name == watchedValue {
+			kind = tree.KindWatched
+		}
 		x := contained(c.get)
-		s.add(field{name: c.name, value: reader{}.top(x), kind: kindComputed})
+		s.add(field{name: c.name, value: reader{}.top(x), kind: kind})
 	}
 }
 

@@ -65,8 +65,6 @@ type Tree struct {
 	added, updated   []*Node
 	// components holds the live values that are registered, by their nodes.
 	components map[tree.NodeID]*Component
-	// watched holds the nodes that want to know who looks.
-	watched map[tree.NodeID]*watching
 	// pointers finds the node of a registered pointer.
 	pointers map[any]tree.NodeID
 	// kinds are those of the values that were shown last.
@@ -114,8 +112,10 @@ func (t *Tree) Flush() {
 func (t *Tree) Close() {
 	t.mu.Lock()
 	t.closed = true
-	for _, w := range t.watched {
-		t.unwatch(w)
+	for _, c := range t.components {
+		if c.watching != nil {
+			t.unwatch(c.watching)
+		}
 	}
 	if t.timer != nil {
 		t.timer.Stop()

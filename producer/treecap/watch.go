@@ -11,25 +11,40 @@ import (
 	"github.com/natscope/natscope/subjects/realm"
 )
 
-// maxLooking is how many sessions are told apart that look at one node.
+// maxLooking is how many sessions are told apart that look at one component.
 const maxLooking = 1000
 
-// Watched makes the node one that reads what it shows only while somebody looks:
-// f is called with true when the first person opens the node in Elements, and
-// with false when the last one has gone, at most realm.WatchLease after a gateway
-// that died. It runs in a goroutine of the tree, one call at a time; its panics
-// are contained. When the node is removed or the tree closes, f is told false.
-func Watched(f func(on bool)) Option {
-	return func(n *Node) {
+// watchedValue is the value by which a component says that it is read while somebody looks.
+const watchedValue = "watched"
+
+// Watched makes the component one that reads what it shows only while somebody
+// looks: f is called with true when the first person opens the component in
+// Elements, and with false when the last one has gone, at most realm.WatchLease
+// after a gateway that died. It runs in a goroutine of the tree, one call at a
+// time; its panics are contained. When the component is closed, or the tree is, f
+// is told false. The component has a value "watched", which says how f was called
+// last; a Computed of that name says it otherwise.
+func Watched(f func(on bool)) ComponentOption {
+	return componentOption(func(c *Component) {
 		if f != nil {
-			n.watching = &watching{f: f, leases: make(map[realm.Session]time.Time)}
+			c.watching = &watching{f: f, leases: make(map[realm.Session]time.Time)}
 		}
-	}
+	})
 }
 
-// watching is who looks at a node. All but f is guarded by Tree.mu.
+// looked tells the value "watched".
+func (c *Component) looked() any {
+	t := c.node.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.watching.on
+}
+
+// watching is who looks at a component. All but the functions is guarded by Tree.mu.
 type watching struct {
 	f func(on bool)
+	// told shows how f was called.
+	told func()
 	// leases says how long each session looks if it says nothing more.
 	leases map[realm.Session]time.Time
 	// expiry fires when the first lease ends; nil without leases.
@@ -50,10 +65,12 @@ func (t *Tree) onWatch(ctx context.Context, params json.RawMessage) (any, error)
 	who, _ := producer.SessionOf(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.watched[p.ID]
-	switch {
-	case w == nil || t.closed:
+	c := t.components[p.ID]
+	if c == nil || c.watching == nil || t.closed {
 		return nil, fmt.Errorf("%w: node %d is none that can be watched; read the tree again", realm.ErrNotFound, p.ID)
+	}
+	w := c.watching
+	switch {
 	case !p.Active:
 		delete(w.leases, who)
 	case len(w.leases) >= maxLooking && w.leases[who].IsZero():
@@ -65,7 +82,7 @@ func (t *Tree) onWatch(ctx context.Context, params json.RawMessage) (any, error)
 	return nil, nil
 }
 
-// lookers brings a node in line with its leases. The caller holds t.mu.
+// lookers brings a component in line with its leases. The caller holds t.mu.
 func (t *Tree) lookers(w *watching) {
 	now := time.Now()
 	maps.DeleteFunc(w.leases, func(_ realm.Session, until time.Time) bool { return !until.After(now) })
@@ -105,10 +122,13 @@ func (t *Tree) tellLooking(w *watching) {
 		w.on = on
 		t.mu.Unlock()
 		_ = contained(func() any { w.f(on); return nil })
+		if w.told != nil {
+			w.told()
+		}
 	}
 }
 
-// unwatch ends all watches of a node. The caller holds t.mu.
+// unwatch ends all watches of a component. The caller holds t.mu.
 func (t *Tree) unwatch(w *watching) {
 	clear(w.leases)
 	t.lookers(w)

@@ -15,14 +15,14 @@ func TestWatchCommand(t *testing.T) {
 	r := newRig(t, subjects.Limits{})
 	tr := treecap.New(r.p, treecap.Options{Interval: time.Hour})
 	told := make(chan bool, 10)
-	n := tr.Root().Add("process", treecap.Watched(func(on bool) {
+	c := tr.Register(nil, "process", nil, treecap.Watched(func(on bool) {
 		told <- on
 		panic("the application's own trouble")
 	}))
 	tr.Root().Add("plain")
 	r.sync(tr)
 	root, _, _, src := r.tree()
-	if !root.Children[0].Watch || root.Children[1].Watch || !realm.Supports(src.Life.Descriptor.Capabilities, realm.MethodWatch) {
+	if !root.Children[0].Watched() || root.Children[1].Watched() || attr(root.Children[0], "watched") != "false" || !realm.Supports(src.Life.Descriptor.Capabilities, realm.MethodWatch) {
 		t.Fatalf("the tree does not say what can be watched: %+v", root.Children[0].Node)
 	}
 	nc := r.s.Connect()
@@ -63,7 +63,7 @@ func TestWatchCommand(t *testing.T) {
 	next(false)
 	ask("gw-2", 2, true, "")
 	next(true)
-	n.Remove()
+	c.Close()
 	next(false)
 	ask("gw-2", 2, true, realm.CodeNotFound)
 	tr.Close()

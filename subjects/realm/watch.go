@@ -8,7 +8,7 @@ import (
 )
 
 // MethodWatch says whether somebody looks at what a node shows: WatchParams.
-// Nodes that ask for it (tree.Node.Watch) read what they show only meanwhile.
+// Nodes that ask for it (tree.KindWatched) read what they show only meanwhile.
 const MethodWatch Method = "tree.watch"
 
 // WatchLease is how long a watch lasts that nobody repeats, so that a gateway

@@ -153,7 +153,7 @@ func update(e *Entry, n *Node) Change {
 
 func sameContent(a, b *Node) bool {
 	return a.ID == b.ID && a.Kind == b.Kind && a.Name == b.Name && a.Text == b.Text &&
-		a.Object == b.Object && a.Loc == b.Loc && a.Watch == b.Watch &&
+		a.Object == b.Object && a.Loc == b.Loc &&
 		slices.Equal(a.Attrs, b.Attrs) && slices.Equal(a.Writable, b.Writable) && slices.Equal(a.Snippets, b.Snippets) &&
 		maps.Equal(a.ValueKinds, b.ValueKinds) &&
 		maps.EqualFunc(a.Values, b.Values, func(x, y json.RawMessage) bool { return string(x) == string(y) })

@@ -145,7 +145,7 @@ func checkCordis(n *Node) error {
 		here bool
 	}{
 		{"text", n.Text != ""}, {"values", len(n.Values) > 0}, {"valueKinds", len(n.ValueKinds) > 0},
-		{"writable", len(n.Writable) > 0}, {"loc", n.Loc != ""}, {"snippets", len(n.Snippets) > 0}, {"watch", n.Watch},
+		{"writable", len(n.Writable) > 0}, {"loc", n.Loc != ""}, {"snippets", len(n.Snippets) > 0},
 	} {
 		if f.here {
 			return fmt.Errorf("%w: %s of node %d: a cordis node has no such field", ErrPayload, f.name, n.ID)

@@ -101,9 +101,6 @@ type Node struct {
 	Loc string `json:"loc,omitempty"`
 	// Snippets names the snippets that the component declares.
 	Snippets []string `json:"snippets,omitempty"`
-	// Watch says that the node wants to hear whether somebody looks at it, since
-	// it reads what it shows only then.
-	Watch bool `json:"watch,omitempty"`
 	// Children are the node's children in order. Only snapshots and add ops carry them.
 	Children []Node `json:"children,omitempty"`
 }
@@ -186,6 +183,21 @@ type Ops struct {
 	Ops []Op `json:"ops"`
 	// Truncated says that limits cut trailing branches.
 	Truncated bool `json:"truncated,omitempty"`
+}
+
+// KindWatched is the kind, in Node.ValueKinds, of a value that says whether the
+// node reads what it shows. A node that has one does so while somebody looks, and
+// wants to hear of that by the command tree.watch.
+const KindWatched = "watched"
+
+// Watched reports whether the node wants to hear that somebody looks at it.
+func (n *Node) Watched() bool {
+	for _, kind := range n.ValueKinds {
+		if kind == KindWatched {
+			return true
+		}
+	}
+	return false
 }
 
 // Limits bounds a tree. Zero fields mean no limit, save that no tree is deeper than 10 000 levels.

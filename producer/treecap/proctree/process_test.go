@@ -292,7 +292,7 @@ func TestLook(t *testing.T) {
 	r := treetest.New(t, natstest.Start(t))
 	p := New(r.Tree, nil, Options{Interval: time.Millisecond})
 	node := r.Root().Children[0]
-	if !node.Watch {
+	if !node.Watched() {
 		t.Error("the node does not ask to be watched")
 	}
 	ask := func(active bool) {
