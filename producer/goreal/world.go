@@ -83,10 +83,15 @@ func (w *world) run(j *job) {
 		w.asker = nil
 		w.mu.Lock()
 		w.current = nil
-		if !w.dead {
+		dead := w.dead
+		if !dead {
 			w.eng.ClearInterrupt()
 		}
 		w.mu.Unlock()
+		if dead {
+			w.eng.Close()
+			w.r.returned()
+		}
 		if p := recover(); p != nil {
 			w.r.o.Logger.Error("goreal: an evaluation failed inside of the realm", "panic", p)
 			if j.fail != nil {

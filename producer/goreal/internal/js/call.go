@@ -78,7 +78,7 @@ func (e *Engine) call(name string, fn reflect.Value, args []goja.Value, g mirror
 	e.callingNow.Store(c)
 	defer e.callingNow.Store(outer)
 	done := make(chan outcome, 1)
-	go func() { done <- invoke(fn, in) }()
+	go invoke(fn, in, done)
 	for {
 		select {
 		case o := <-done:
@@ -94,23 +94,23 @@ func (e *Engine) call(name string, fn reflect.Value, args []goja.Value, g mirror
 	}
 }
 
-// invoke runs a Go function.
-func invoke(fn reflect.Value, in []reflect.Value) (o outcome) {
+// invoke runs a Go function and tells how it ended, also when it ends its goroutine.
+func invoke(fn reflect.Value, in []reflect.Value, done chan<- outcome) {
 	debug.SetPanicOnFault(true)
+	var o outcome
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			if o.panicked = recover(); o.panicked == nil {
+				o.panicked = "the function ended its goroutine"
+			}
+			buf := make([]byte, 16<<10)
+			o.stack = string(buf[:runtime.Stack(buf, false)])
 		}
-		if o.panicked = recover(); o.panicked == nil {
-			o.panicked = "the function ended its goroutine (runtime.Goexit)"
-		}
-		buf := make([]byte, 16<<10)
-		o.stack = string(buf[:runtime.Stack(buf, false)])
+		done <- o
 	}()
 	o.out = fn.Call(in)
 	returned = true
-	return o
 }
 
 // arguments makes the arguments of a call.

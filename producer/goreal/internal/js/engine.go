@@ -131,7 +131,6 @@ func (e *Engine) initIntrinsics() {
 	e.fnSource = e.function("(f=>t=>f.call(t))(Function.prototype.toString)")
 	e.mapEntries = e.function("((e,a)=>m=>a.call(Array,e.call(m)))(Map.prototype.entries,Array.from)")
 	e.setValues = e.function("((e,a)=>m=>a.call(Array,e.call(m)))(Set.prototype.values,Array.from)")
-	e.stringify = e.function("JSON.stringify")
 	e.parse = e.function("JSON.parse")
 	// By internal slots, so that a made-up Symbol.toStringTag deceives nobody.
 	e.brand = e.function(`(()=>{
@@ -143,6 +142,7 @@ func (e *Engine) initIntrinsics() {
 	e.fnSym = goja.NewSymbol("natscope.func")
 	setup := e.function(prelude)
 	must(setup(goja.Undefined(), e.vm.ToValue(func(v goja.Value) bool { return valueOf(v) != nil }), e.vm.ToValue(e.checkSource)))
+	e.stringify = e.function("JSON.stringify")
 	e.fenceArrays()
 }
 

@@ -23,12 +23,25 @@
   for (const k of ['replace', 'replaceAll'])
     replace(S, k, old => ({f(p, r) { if (typeof r === 'string' && typeof this === 'string' && this.length * r.length > MAX_TEXT) throw tooLong('string'); return apply(old, this, [p, r]); }}).f);
 
-  replace(Array, 'from', old => ({f(a, ...r) { if (a != null && typeof a === 'object' && Number(a.length) > MAX_NEW) throw tooLong('array'); return apply(old, this === undefined ? Array : this, [a, ...r]); }}).f);
+  // Loops in here look at interrupts, those of the engine's own functions do not.
+  const collect = list => { const out = []; let n = 0; for (const x of list) { if (++n > MAX_NEW) throw tooLong('array'); out.push(x); } return out; };
+  const isLong = a => a != null && (typeof a === 'object' || typeof a === 'function') && Number(a.length) > MAX_NEW;
+  replace(Array, 'from', old => ({f(a, ...r) {
+    if (isLong(a)) throw tooLong('array');
+    if (a != null && typeof a === 'object' && a.length === undefined && typeof a[Symbol.iterator] === 'function') a = collect(a);
+    return apply(old, this === undefined ? Array : this, [a, ...r]);
+  }}).f);
   const walk = new Set(['constructor', 'push', 'pop', 'at', 'keys', 'values', 'entries']);
   for (const k of Object.getOwnPropertyNames(Array.prototype)) {
     if (typeof Array.prototype[k] !== 'function' || walk.has(k)) continue;
     replace(Array.prototype, k, old => ({f(...a) { if (this != null && this.length > (isGo(this) ? MAX_NEW : MAX_LIST)) throw new RangeError(`a list of ${this.length} elements is over the limit of this realm: take a slice of it`); return apply(old, this, a); }}).f);
   }
+  replace(Array.prototype, 'concat', old => ({f(...a) {
+    let n = this == null ? 0 : Number(this.length) || 0;
+    for (const x of a) n += Array.isArray(x) || isGo(x) ? x.length : 1;
+    if (n > MAX_NEW) throw tooLong('array');
+    return apply(old, this, a);
+  }}).f);
   // A slice of a long list is short: it must work where all others are refused.
   replace(Array.prototype, 'slice', old => ({f(from, to) {
     const n = this == null ? 0 : this.length;
@@ -52,6 +65,26 @@
   };
   for (const n of ['ArrayBuffer', 'Uint8Array', 'Int8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'Float32Array', 'Float64Array', 'BigInt64Array', 'BigUint64Array'])
     fence(n, a => { if (typeof a[0] === 'number' && a[0] > MAX_TEXT) throw tooLong('typed array'); });
+
+  for (const n of ['Set', 'Map', 'WeakSet', 'WeakMap']) fence(n, a => { if (isLong(a[0])) throw tooLong(n); });
+  for (const k of ['all', 'allSettled', 'any', 'race']) replace(Promise, k, old => ({f(a) { if (isLong(a)) throw tooLong('array'); return apply(old, this, [a]); }}).f);
+
+  // With a function for each value, writing JSON looks at interrupts, and at how deep it is.
+  replace(JSON, 'stringify', old => ({f(v, r, space) {
+    if (v === null || typeof v !== 'object' && typeof v !== 'function') return old(v, r, space);
+    const path = [], own = typeof r === 'function', allowed = Array.isArray(r) ? new Set(collect(r).map(String)) : null;
+    return old(v, function (k, x) {
+      while (path.length && path[path.length - 1] !== this) path.pop();
+      if (allowed && k !== '' && path.length > 0 && !Array.isArray(this) && !allowed.has(k)) return undefined;
+      if (own) x = apply(r, this, [k, x]);
+      if (x !== null && typeof x === 'object') {
+        if (path.length > 1000) throw new RangeError('the value is nested too deeply for JSON');
+        if (isLong(x)) throw tooLong('array');
+        path.push(x);
+      }
+      return x;
+    }, space);
+  }}).f);
 
   // Whatever is parsed goes through the check for sources that are too deep.
   const sources = a => { for (const s of a) checkSource(String(s)); };

@@ -37,7 +37,7 @@ func (x Value) describe() look {
 		_, n := syncMapEntries(v, 0)
 		return look{"sync.Map(" + strconv.Itoa(n) + ")", "map"}
 	}
-	if s, ok := stdText(v); ok {
+	if s, ok := x.stdText(); ok {
 		return look{typeName(t) + " " + s, ""}
 	}
 	switch v.Kind() {
@@ -163,7 +163,7 @@ func (x Value) brief(depth int) string {
 	if s, ok := secretText(v); ok {
 		return s
 	}
-	if s, ok := stdText(v); ok {
+	if s, ok := x.stdText(); ok {
 		return s
 	}
 	switch v.Kind() {

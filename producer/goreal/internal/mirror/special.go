@@ -176,8 +176,9 @@ func unwrapped(e error) (cause error, causes []error) {
 	return cause, causes
 }
 
-// stdText is the text of a standard library's value that only reads what does not change.
-func stdText(v reflect.Value) (string, bool) {
+// stdText is the text of a standard library's value whose String only reads it, read under its guard.
+func (x Value) stdText() (s string, ok bool) {
+	v := x.v
 	switch elem(v.Type()).PkgPath() {
 	case "time", "net", "net/netip", "net/url", "math/big", "reflect", "io/fs", "os", "syscall", "net/mail", "log/slog", "encoding/json", "go/token", "regexp":
 	default:
@@ -186,10 +187,15 @@ func stdText(v reflect.Value) (string, bool) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", false
 	}
-	for _, x := range []any{iface(v), pointer(v)} {
-		if s, ok := x.(fmt.Stringer); ok {
-			return contained("String", s.String), true
+	for _, p := range []any{iface(v), pointer(v)} {
+		str, is := p.(fmt.Stringer)
+		if !is {
+			continue
 		}
+		if err := read(x.g, func() { s = contained("String", str.String) }); err != nil {
+			s = "<" + reason(err) + ">"
+		}
+		return s, true
 	}
 	return "", false
 }

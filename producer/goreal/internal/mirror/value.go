@@ -78,6 +78,10 @@ func (x Value) Key() (Key, bool) {
 		return k, false
 	}
 	k.t = x.v.Type()
+	if s, ok := x.structOf(); ok {
+		// A struct with locks is the same object on whatever way it was reached.
+		k.g = guardOf(s, x.g, x.root)
+	}
 	switch x.v.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
 		k.p = x.v.Pointer()
@@ -107,13 +111,13 @@ func open(v reflect.Value) reflect.Value {
 
 // load copies the header of v, so that later use does not read a place again
 // that the program may be writing to. Structs and arrays stay where they are:
-// they are read part by part.
+// they are read part by part, save for times, which are made to be copied.
 func load(v reflect.Value) reflect.Value {
 	v = open(v)
 	if !v.IsValid() || !v.CanInterface() {
 		return v
 	}
-	if k := v.Kind(); (k == reflect.Struct || k == reflect.Array) && v.CanAddr() {
+	if k := v.Kind(); (k == reflect.Struct && v.Type() != timeType || k == reflect.Array) && v.CanAddr() {
 		return v
 	}
 	c := reflect.New(v.Type()).Elem()
