@@ -30,7 +30,7 @@ func TestPairsOfTrees(t *testing.T) {
 		s := offline(g, target{space: "dev"})
 		g.hub.add(s)
 		doc := newModel()
-		command(s, "DOM.getDocument", map[string]int{"depth": -1})
+		perform(s, "DOM.getDocument", map[string]int{"depth": -1})
 		drain(t, s, doc)
 		m.snapshot("a", gen1, 2, second)
 		if f := m.space.Source("a").Faults; len(f) > 0 {
@@ -38,11 +38,11 @@ func TestPairsOfTrees(t *testing.T) {
 		}
 		got := counted(t, s, doc)
 		// A subtree that comes is one insertion, and opened when somebody wants to see it.
-		command(s, "DOM.requestChildNodes", map[string]any{"nodeId": doc.root.id, "depth": -1})
+		perform(s, "DOM.requestChildNodes", map[string]any{"nodeId": doc.root.id, "depth": -1})
 		drain(t, s, doc)
 		fresh := offline(g, target{space: "dev"})
 		want := newModel()
-		command(fresh, "DOM.getDocument", map[string]int{"depth": -1})
+		perform(fresh, "DOM.getDocument", map[string]int{"depth": -1})
 		drain(t, fresh, want)
 		var a, b strings.Builder
 		doc.root.text(&a)
