@@ -24,14 +24,17 @@ func (e *Engine) FindNodes(ctx context.Context, q query.FindRequest) (query.Find
 		out, err = query.FindAnswer{Nodes: []query.FoundNode{}}, nil
 		b := &budget{ctx, query.MaxScan}
 		bytes := 0
-		var last query.NodeID
+		var lastSource *fold.Source
+		var last *tree.Entry
 		err = v.walk(q, func(src *fold.Source, x *tree.Entry) bool {
 			if len(out.Nodes) == limit || bytes > query.PageBytes || !b.spend() {
-				out.Next = last
+				if last != nil {
+					out.Next = v.nodeID(lastSource, last)
+				}
 				return false
 			}
-			last = v.nodeID(src, x)
-			if f.Match(nodeItem(src, x, f)) {
+			lastSource, last = src, x
+			if matchNode(src, x, f) {
 				n := query.FoundNode{Source: src.ID, Path: pathOf(x), Node: v.nodeOf(src, x, q.Values)}
 				n.Depth = x.Depth() - 1
 				out.Nodes = append(out.Nodes, n)
@@ -111,6 +114,39 @@ func pathOf(e *tree.Entry) string {
 		b.WriteString(names[i])
 	}
 	return clean(b.String(), maxPath)
+}
+
+// matchNode reports whether a node is wanted. A text alone is looked for without
+// making anything of the node: most nodes do not have it.
+func matchNode(src *fold.Source, e *tree.Entry, f *filter.Filter) bool {
+	text := f.Text()
+	if text != "" && !nodeContains(e, text) {
+		return false
+	}
+	return f.TextOnly() || f.Match(nodeItem(src, e, f))
+}
+
+// nodeContains reports whether something of a node that people read contains a text in lower case.
+func nodeContains(e *tree.Entry, text string) bool {
+	for _, s := range [...]string{e.Name, e.Text, e.Kind, e.Loc} {
+		if filter.Contains(s, text) {
+			return true
+		}
+	}
+	for _, a := range e.Attrs {
+		if filter.Contains(a.Name, text) || filter.Contains(a.Value, text) {
+			return true
+		}
+	}
+	for name, raw := range e.Values {
+		if filter.Contains(name, text) {
+			return true
+		}
+		if s, ok := plain(raw).(string); ok && filter.Contains(s, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeItem is a node as filters see it.

@@ -126,16 +126,16 @@ func (s *searcher) nodes(kind string) (more bool, err error) {
 				more = true
 				return false
 			}
-			hit := query.Hit{Kind: kind, Source: src.ID, ID: string(v.nodeID(src, x))}
 			if kind == query.KindValue {
-				return s.values(&hits, &more, hit, src, x)
+				return len(x.Values) == 0 || s.values(v, &hits, &more, src, x)
 			}
-			if !s.f.Match(nodeItem(src, x, s.f)) {
+			if !matchNode(src, x, s.f) {
 				return true
 			}
 			if more = len(hits) == s.limit; more {
 				return false
 			}
+			hit := query.Hit{Kind: kind, Source: src.ID, ID: string(v.nodeID(src, x))}
 			hit.Text = clean(pathOf(x)+nodeText(x), maxHitText)
 			hits = append(hits, hit)
 			return true
@@ -149,13 +149,13 @@ func (s *searcher) nodes(kind string) (more bool, err error) {
 }
 
 // values finds values of one node.
-func (s *searcher) values(hits *[]query.Hit, more *bool, hit query.Hit, src *fold.Source, x *tree.Entry) bool {
+func (s *searcher) values(v view, hits *[]query.Hit, more *bool, src *fold.Source, x *tree.Entry) bool {
 	for name, raw := range x.Values {
-		v, err := value.Parse(raw)
+		parsed, err := value.Parse(raw)
 		if err != nil {
 			continue
 		}
-		preview := value.Preview(v)
+		preview := value.Preview(parsed)
 		item := &filter.Item{
 			What: filter.WhatValue, Source: string(src.ID), SourceName: src.Name(), Connected: src.Connected,
 			Name: name, Kind: x.ValueKinds[name], Text: preview, Loc: x.Loc, Value: plain(raw),
@@ -167,8 +167,9 @@ func (s *searcher) values(hits *[]query.Hit, more *bool, hit query.Hit, src *fol
 			*more = true
 			return false
 		}
-		hit.Text = clean(pathOf(x)+"."+name+" = "+preview, maxHitText)
-		*hits = append(*hits, hit)
+		*hits = append(*hits, query.Hit{
+			Kind: query.KindValue, Source: src.ID, ID: string(v.nodeID(src, x)), Text: clean(pathOf(x)+"."+name+" = "+preview, maxHitText),
+		})
 	}
 	return true
 }

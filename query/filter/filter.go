@@ -200,6 +200,9 @@ func (f *Filter) Empty() bool { return f.program == nil && f.text == "" }
 // Uses reports whether the outcome may depend on a field, so that it has to be filled in.
 func (f *Filter) Uses(field string) bool { return f.uses[field] || field == "text" && f.text != "" }
 
+// TextOnly reports whether there is no expression.
+func (f *Filter) TextOnly() bool { return f.program == nil }
+
 // Text is the text that items must contain, in lower case.
 func (f *Filter) Text() string { return f.text }
 
