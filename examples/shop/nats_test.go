@@ -202,6 +202,26 @@ func TestWhatAViewerSees(t *testing.T) {
 			return strings.HasSuffix(r.Start.Value.URL, "/api/stream") && r.Ending == network.Running && r.Received.Bytes > 200
 		})
 	})
+	for _, d := range []network.Direction{network.Incoming, network.Outgoing} {
+		w.until(t, "prices are told event by event, "+string(d), func(src *fold.Source) bool {
+			return slices.ContainsFunc(src.Net.Requests, func(r *network.Request) bool {
+				return r.Start.Value.Direction == d && strings.HasSuffix(r.Start.Value.URL, "/api/stream") && len(r.Messages) > 2 && r.Messages[0].Value.Event == "price"
+			})
+		})
+		w.until(t, "the kitchen talks over a WebSocket, "+string(d), func(src *fold.Source) bool {
+			return slices.ContainsFunc(src.Net.Requests, func(r *network.Request) bool {
+				return r.Start.Value.Direction == d && r.Start.Value.Type == "websocket" && r.Response != nil && r.Response.Value.Status == 101 &&
+					slices.ContainsFunc(r.Messages, func(m network.Timed[network.Message]) bool {
+						return strings.Contains(m.Value.Data, "cooking") && m.Value.Sent == (d == network.Outgoing)
+					})
+			})
+		})
+	}
+	w.until(t, "a served request names its route", func(src *fold.Source) bool {
+		return slices.ContainsFunc(src.Net.Requests, func(r *network.Request) bool {
+			return r.Response != nil && r.Response.Value.Route == "POST /api/orders"
+		})
+	})
 	for kind, text := range map[string]string{"debug": "price changed", "info": "order placed", "warning": "exchange rates", "error": "payment provider is down"} {
 		w.until(t, "a line of type "+kind, func(src *fold.Source) bool { return logged(src, kind, text) })
 	}

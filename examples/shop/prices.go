@@ -8,46 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 )
-
-// maxUnread is how many price changes wait for a listener; one that is slower misses some.
-const maxUnread = 8
-
-// priceBoard tells price changes to everyone who listens.
-type priceBoard struct {
-	mu        sync.Mutex // guards listeners
-	listeners map[chan Product]struct{}
-}
-
-func newPriceBoard() *priceBoard {
-	return &priceBoard{listeners: make(map[chan Product]struct{})}
-}
-
-// listen returns the changes from now on, until stop is called.
-func (b *priceBoard) listen() (changes <-chan Product, stop func()) {
-	c := make(chan Product, maxUnread)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.listeners[c] = struct{}{}
-	return c, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.listeners, c)
-	}
-}
-
-// tell tells a change and never waits.
-func (b *priceBoard) tell(p Product) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for c := range b.listeners {
-		select {
-		case c <- p:
-		default:
-		}
-	}
-}
 
 // stream sends every price change as a server-sent event, until the client leaves or the shop closes.
 func (s *Shop) stream(w http.ResponseWriter, r *http.Request) {

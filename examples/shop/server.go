@@ -33,6 +33,7 @@ func (s *Shop) serve(l net.Listener) {
 	mux.HandleFunc("GET /api/slow", s.slow)
 	mux.HandleFunc("GET /api/fail", s.fail)
 	mux.HandleFunc("GET /api/stream", s.stream)
+	mux.HandleFunc("GET /api/kitchen", s.kitchen)
 	files, err := fs.Sub(pageFiles, "page")
 	if err != nil {
 		panic(err) // the folder is part of the program
@@ -92,6 +93,7 @@ func (s *Shop) orders(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("stock is low", "sku", p.SKU, "left", p.Stock)
 	}
 	s.packer.accept(receipt)
+	s.orderBoard.tell(receipt)
 	s.answer(w, http.StatusCreated, receipt)
 }
 

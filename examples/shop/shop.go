@@ -54,17 +54,21 @@ type Shop struct {
 	idle     func() // closes the client's idle connections
 
 	stock   *inventory
-	board   *priceBoard
+	board   *board[Product]
 	pricing *pricing
 	process *proctree.Process
 	packer  *packingRoom
-	server  *http.Server
-	url     string
+	// orderBoard tells the kitchen of orders.
+	orderBoard *board[Receipt]
+	server     *http.Server
+	url        string
 
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
 	jobs   sync.WaitGroup
-	served chan error
+	// sockets are the WebSockets that the server has handed over.
+	sockets sync.WaitGroup
+	served  chan error
 
 	closing sync.Once
 	closed  error
@@ -102,8 +106,9 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	s.idle = transport.CloseIdleConnections
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.view = newView(s.tree, s.url)
-	s.board = newPriceBoard()
+	s.board = newBoard[Product]()
 	s.stock = newInventory(s.view, s.board.tell)
+	s.orderBoard = newBoard[Receipt]()
 	s.packer = newPackingRoom(s.view, o.Interval)
 	s.pricing = newPricing(s.tree, 2*o.Interval)
 	s.process = proctree.New(s.tree, nil, proctree.Options{})
@@ -165,6 +170,7 @@ func (s *Shop) close(ctx context.Context) error {
 		err = errors.Join(err, s.server.Close())
 	}
 	err = errors.Join(err, <-s.served)
+	s.sockets.Wait()
 	s.process.Close()
 	s.tree.Close()
 	if err = errors.Join(err, s.producer.Close(ctx)); err != nil {

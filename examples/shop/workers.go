@@ -42,6 +42,7 @@ func (s *Shop) work() {
 		{name: "payments", every: 7, job: s.chargeCard},
 		{name: "reports", every: 8, job: s.readReport},
 		{name: "rates", every: 11, job: s.readRates},
+		{name: "kitchen", every: 1, job: s.cook, forever: true},
 		{name: "subscriber", every: 1, job: s.followPrices, forever: true},
 	}
 	for _, w := range workers {
