@@ -179,7 +179,7 @@ func TestBodiesWhileTheServerIsAway(t *testing.T) {
 	s := natstest.Start(t)
 	s.Streams(space, subjects.Storage{})
 	s.Stop()
-	p := start(t, producer.Options{URL: s.URL(), Limits: subjects.Limits{QueueBytes: 100000}})
+	p := start(t, producer.Options{URL: s.URL(), Limits: subjects.Limits{QueueBytes: 100000, BodyQueueBytes: 100000}})
 	full := bytes.Repeat([]byte("0123456789"), 20000)
 	b := p.Body("r1", subjects.ResponseBody)
 	b.Write(full)

@@ -54,7 +54,7 @@ type bodyQueue struct {
 }
 
 func newBodyQueue(l subjects.Limits, wake func()) *bodyQueue {
-	return &bodyQueue{chunk: l.BodyChunkBytes, maxBytes: l.QueueBytes, maxPieces: l.QueueRecords, wake: wake}
+	return &bodyQueue{chunk: l.BodyChunkBytes, maxBytes: l.BodyQueueBytes, maxPieces: l.QueueRecords, wake: wake}
 }
 
 // Body begins the capture of one body of a request. The id is the one of the

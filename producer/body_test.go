@@ -129,7 +129,7 @@ func TestBodyLimits(t *testing.T) {
 }
 
 func TestBodiesUnderPressure(t *testing.T) {
-	p := newTestBodies(subjects.Limits{QueueBytes: 100, QueueRecords: 20, BodyChunkBytes: 10})
+	p := newTestBodies(subjects.Limits{BodyQueueBytes: 100, QueueRecords: 20, BodyChunkBytes: 10})
 	for i := range 100 {
 		b := p.Body(network.RequestID(fmt.Sprint(i)), subjects.ResponseBody)
 		b.Write(make([]byte, 30))

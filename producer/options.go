@@ -126,6 +126,7 @@ func clamp(l subjects.Limits) subjects.Limits {
 	within(&l.BodyChunkBytes, 1, d.FrameBytes)
 	within(&l.QueueRecords, 1, 1<<24)
 	within(&l.QueueBytes, 1, 1<<30)
+	within(&l.BodyQueueBytes, 1, 1<<30)
 	l.RequestBodyBytes = max(l.RequestBodyBytes, 0)
 	l.ResponseBodyBytes = max(l.ResponseBodyBytes, 0)
 	l.Heartbeat = max(l.Heartbeat, 10*time.Millisecond)

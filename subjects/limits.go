@@ -29,8 +29,11 @@ type Limits struct {
 	FrameBytes int
 	// QueueRecords bounds the records of one plane that wait in a producer. 65536.
 	QueueRecords int
-	// QueueBytes bounds the bytes of one plane, or of all bodies, that wait in a producer. 16 MiB.
+	// QueueBytes bounds the bytes of one plane that wait in a producer. 16 MiB.
 	QueueBytes int
+	// BodyQueueBytes bounds the bytes of all bodies that wait in a producer. A
+	// response that comes faster than NATS takes it is whole only if it fits. 64 MiB.
+	BodyQueueBytes int
 	// CordisNodes bounds a tree of the cordis profile. 2048.
 	CordisNodes int
 	// ComponentNodes bounds a tree of the component profile. 100000.
@@ -74,6 +77,7 @@ func DefaultLimits() Limits {
 		FrameBytes:        512 << 10,
 		QueueRecords:      65536,
 		QueueBytes:        16 << 20,
+		BodyQueueBytes:    64 << 20,
 		CordisNodes:       2048,
 		ComponentNodes:    100000,
 		TreeDepth:         256,
@@ -105,6 +109,7 @@ func (l Limits) WithDefaults() Limits {
 	or(&l.FrameBytes, d.FrameBytes)
 	or(&l.QueueRecords, d.QueueRecords)
 	or(&l.QueueBytes, d.QueueBytes)
+	or(&l.BodyQueueBytes, d.BodyQueueBytes)
 	or(&l.CordisNodes, d.CordisNodes)
 	or(&l.ComponentNodes, d.ComponentNodes)
 	or(&l.TreeDepth, d.TreeDepth)

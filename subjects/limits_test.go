@@ -32,7 +32,7 @@ func TestLimitsDefaults(t *testing.T) {
 	if d.FrameRecords > maxFrameRecords || d.FrameBytes > maxFrameBytes {
 		t.Error("producers make frames that readers refuse")
 	}
-	if d.BodyChunkBytes >= 1<<20 || int64(d.QueueBytes) < d.RequestBodyBytes {
-		t.Error("a chunk does not fit a message, or a body not its queue")
+	if d.BodyChunkBytes >= 1<<20 || int64(d.BodyQueueBytes) < d.RequestBodyBytes+d.ResponseBodyBytes {
+		t.Error("a chunk does not fit a message, or one request's bodies not their queue")
 	}
 }
