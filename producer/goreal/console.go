@@ -82,7 +82,7 @@ func (k *keeper) clear() {
 // expanded live where the line is shown, and returns the number by which they
 // are found; 0 while no session is open, when nothing is kept. They are read
 // without a guard other than the locks inside of them.
-func (r *Realm) Keep(args ...any) uint64 {
+func (r *Realm) Keep(args ...any) console.Ref {
 	if !r.inUse() {
 		return 0
 	}
@@ -90,7 +90,7 @@ func (r *Realm) Keep(args ...any) uint64 {
 	for i, a := range args {
 		list[i] = mirror.Of(a, nil)
 	}
-	return r.calls.keep(list)
+	return console.Ref(r.calls.keep(list))
 }
 
 // console records a call of the console, which is shown as every other line of the program.
@@ -102,7 +102,7 @@ func (r *Realm) console(typ string, args []mirror.Object, stack []remote.Frame) 
 	for i, a := range args {
 		m.Args[i] = value.Append(nil, encoded(a))
 	}
-	_ = r.calls.keep(args)
+	m.Ref = console.Ref(r.calls.keep(args))
 	r.record(console.TopicMessage, m)
 }
 
@@ -261,19 +261,13 @@ func propertyValue(p remote.PropertyPreview) value.Value {
 	return value.Value{Kind: value.Dehydrated, Name: name, Text: p.Value, Opaque: true}
 }
 
-type consoleParams struct {
-	Ref         uint64 `json:"ref"`
-	Arg         int    `json:"arg"`
-	ObjectGroup string `json:"objectGroup"`
-}
-
 type objectResult struct {
 	Object remote.Object `json:"object"`
 }
 
 // resolveConsole is console.resolve: the live argument of a line.
-func resolveConsole(c *command, p consoleParams) {
-	o, ok := c.s.r.calls.get(p.Ref, p.Arg)
+func resolveConsole(c *command, p realm.ResolveArgumentParams) {
+	o, ok := c.s.r.calls.get(uint64(p.Ref), p.Arg)
 	if !ok {
 		c.reply(nil, fmt.Errorf("%w: the arguments of the line are not kept any more; at most %d lines are, for %s", realm.ErrNotFound, maxCalls, maxAge))
 		return

@@ -22,6 +22,8 @@ type engine interface {
 	// Await calls done with what a promise gives; Unbox is for results of Run that await.
 	Await(v mirror.Object, done func(mirror.Object, error))
 	Unbox(v mirror.Object) mirror.Object
+	// Properties lists the properties of any value, with those that it inherits if they are wanted.
+	Properties(o mirror.Object, l *mirror.Lens, q mirror.Query) remote.Properties
 	// Names lists what inputs declared.
 	Names() []string
 	// FromJSON, FromUnserializable and ByValue convert.

@@ -25,15 +25,15 @@ func getProperties(c *command, p propertiesParams) {
 	if !ok {
 		return
 	}
-	q := mirror.Query{Accessors: p.AccessorPropertiesOnly, NonIndexed: p.NonIndexedPropertiesOnly, Preview: p.GeneratePreview}
-	list := func() { c.reply(o.Properties(c.s.lens(group), q), nil) }
-	if !js.OfEngine(o) {
-		c.read(list)
+	q := mirror.Query{Inherited: !p.OwnProperties, Accessors: p.AccessorPropertiesOnly, NonIndexed: p.NonIndexedPropertiesOnly, Preview: p.GeneratePreview}
+	// What a Go value inherits are its methods, which are functions of the engine.
+	if !js.OfEngine(o) && (p.OwnProperties || p.AccessorPropertiesOnly) {
+		c.read(func() { c.reply(o.Properties(c.s.lens(group), q), nil) })
 		return
 	}
 	c.evaluate(0, func(e engine) {
 		if c.owned(e, o) {
-			list()
+			c.reply(e.Properties(o, c.s.lens(group), q), nil)
 		}
 	})
 }

@@ -50,9 +50,7 @@ type root struct {
 // once. It costs nothing until that happens.
 func New(p *producer.Producer, o Options) *Realm {
 	r := newRealm(p, o)
-	if p != nil {
-		r.serve(p)
-	}
+	p.Serve(served{r})
 	return r
 }
 
@@ -148,13 +146,8 @@ func isIdentifier(s string) bool {
 
 var reserved = map[string]bool{"break": true, "case": true, "catch": true, "class": true, "const": true, "continue": true, "debugger": true, "default": true, "delete": true, "do": true, "else": true, "export": true, "extends": true, "false": true, "finally": true, "for": true, "function": true, "if": true, "import": true, "in": true, "instanceof": true, "new": true, "null": true, "return": true, "super": true, "switch": true, "this": true, "throw": true, "true": true, "try": true, "typeof": true, "var": true, "void": true, "while": true, "with": true, "let": true, "static": true, "yield": true, "await": true, "enum": true, "undefined": true, "globalThis": true}
 
-// Capabilities lists what the realm answers.
-func (r *Realm) Capabilities() []string {
-	return []string{"runtime", "console", "sources", "profiler", "heap", "tree.resolve", "tree.nodeOf", "tree.inspected"}
-}
-
 // open begins a session.
-func (r *Realm) open(out out) *session {
+func (r *Realm) open(out producer.SessionOut) *session {
 	s := newSession(r, out)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,11 +236,19 @@ func (r *Realm) each(f func(*session)) {
 	}
 }
 
-// serve shows the realm to the producer.
-func (r *Realm) serve(*producer.Producer) {}
+// served is the realm as the producer sees it.
+type served struct{ r *Realm }
 
-// out is where the events of a session go.
-type out interface {
-	Emit(event string, data any)
-	EmitWait(ctx context.Context, event string, data any) error
+// Capabilities lists what the realm answers.
+func (s served) Capabilities() []string {
+	list := []string{"runtime", "console", "sources", "profiler", "heap"}
+	if s.r.o.Tree != nil {
+		list = append(list, string(realm.MethodResolveNode), string(realm.MethodNodeOf), string(realm.MethodInspected))
+	}
+	return list
+}
+
+// Open begins a session.
+func (s served) Open(_ context.Context, _ realm.Session, out producer.SessionOut) (producer.RealmSession, error) {
+	return s.r.open(out), nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/producer/goreal/internal/graph"
 	"github.com/natscope/natscope/producer/goreal/internal/mirror"
 	"github.com/natscope/natscope/producer/goreal/internal/remote"
@@ -26,7 +27,7 @@ const (
 // session is one DevTools, or another asker, at the realm.
 type session struct {
 	r       *Realm
-	out     out
+	out     producer.SessionOut
 	handles *handles
 	// reads shows Go values, one command after the other.
 	reads  lane
@@ -46,7 +47,7 @@ type session struct {
 	snapshot *graph.Graph
 }
 
-func newSession(r *Realm, o out) *session {
+func newSession(r *Realm, o producer.SessionOut) *session {
 	return &session{r: r, out: o, handles: newHandles(maxHandles), reads: lane{limit: maxReads}}
 }
 

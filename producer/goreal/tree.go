@@ -20,7 +20,7 @@ func (r *Realm) isNode(pointer any) bool {
 func (r *Realm) node(id tree.NodeID) (mirror.Object, error) {
 	if r.o.Tree != nil {
 		if v, lock, ok := r.o.Tree.Live(id); ok {
-			return mirror.Of(v, mirror.Locked(lock)), nil
+			return mirror.OfLocked(v, lock), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: node %d has no live object", realm.ErrNotFound, id)

@@ -7,11 +7,13 @@ import (
 	"debug/pe"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // MaxFiles is how many files are listed.
@@ -36,46 +38,47 @@ func Files() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTable, err)
 	}
-	in := ownFiles(table)
-	var out []string
-	for file := range table.Files {
-		if in(file) && strings.HasSuffix(file, ".go") && file != "_testmain.go" {
-			out = append(out, file)
+	seen := make(map[string]bool)
+	for i := range table.Funcs {
+		f := &table.Funcs[i]
+		if f.Sym == nil || !isOwn(f.PackageName()) {
+			continue
+		}
+		file, _, _ := table.PCToLine(f.Entry)
+		if strings.HasSuffix(file, ".go") && file != "_testmain.go" && isOf(file, f.PackageName()) {
+			seen[file] = true
 		}
 	}
-	slices.Sort(out)
+	out := slices.Sorted(maps.Keys(seen))
 	return out[:min(len(out), MaxFiles)], nil
 }
 
-// ownFiles tells the files of the main module: those below its folder, or with
-// its path in front where folders were trimmed.
-func ownFiles(table *gosym.Table) func(string) bool {
-	var prefixes []string
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
-		prefixes = append(prefixes, info.Main.Path+"/", info.Main.Path+"@")
+// isOf reports whether a file can be one of a package: a function that begins
+// with one that was inlined begins in the other's file.
+func isOf(file, pkg string) bool {
+	if strings.Contains(file, "@v") {
+		return false
 	}
-	if f := table.LookupFunc("main.main"); f != nil {
-		file, _, _ := table.PCToLine(f.Entry)
-		if dir := moduleDir(filepath.Dir(file)); dir != "" {
-			prefixes = append(prefixes, dir+"/")
-		} else if filepath.IsAbs(file) {
-			prefixes = append(prefixes, filepath.Dir(file)+"/")
-		}
-	}
-	return func(file string) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(file, p) })
-	}
+	return pkg == "main" || path.Base(path.Dir(file)) == path.Base(pkg)
 }
 
-// moduleDir is the nearest folder with a go.mod; empty if there is none.
-func moduleDir(d string) string {
-	for ; len(d) > 1 && filepath.IsAbs(d); d = filepath.Dir(d) {
-		if exists(filepath.Join(d, "go.mod")) {
-			return d
-		}
+// isOwn reports whether a package is of the main module.
+func isOwn(pkg string) bool {
+	if pkg == "main" {
+		return true
 	}
-	return ""
+	info, ok := mainModule()
+	return ok && (pkg == info || strings.HasPrefix(pkg, info+"/"))
 }
+
+// mainModule is the path of the main module.
+var mainModule = sync.OnceValues(func() (string, bool) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", false
+	}
+	return info.Main.Path, info.Main.Path != ""
+})
 
 func exists(path string) bool { s, err := os.Stat(path); return err == nil && !s.IsDir() }
 

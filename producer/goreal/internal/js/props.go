@@ -12,16 +12,52 @@ import (
 // Properties lists what an object shows when it is expanded. A proxy of a page's
 // own making can throw: the exception is part of the result.
 func (x Value) Properties(l *mirror.Lens, q mirror.Query) remote.Properties {
+	return x.e.Properties(x, l, q)
+}
+
+// Properties lists the properties of any value. Those of primitive values are
+// inherited, such as the methods of texts.
+func (e *Engine) Properties(v mirror.Object, l *mirror.Lens, q mirror.Query) remote.Properties {
 	out := remote.Properties{Result: []remote.Property{}}
-	o, ok := x.v.(*goja.Object)
-	if !ok {
-		return out
-	}
-	p := &listing{e: x.e, l: l, q: q, out: &out}
-	if err := x.e.protect(func() error { p.all(o); return nil }); err != nil {
-		out.Exception = x.e.Details(err, l)
+	p := &listing{e: e, l: l, q: q, out: &out, seen: make(map[string]bool)}
+	err := e.protect(func() error {
+		o, ok := e.value(v).(*goja.Object)
+		if !ok {
+			return nil
+		}
+		if x := valueOf(o); x != nil {
+			// Its own properties are told by the mirror, with their types.
+			own := x.Properties(l, mirror.Query{Accessors: q.Accessors, NonIndexed: q.NonIndexed, Preview: q.Preview})
+			for _, r := range own.Result {
+				p.seen[r.Name] = true
+			}
+			out = own
+		} else {
+			p.all(o)
+		}
+		if _, proxy := inner(o).(goja.Proxy); q.Inherited && !proxy {
+			p.inherited(o.Prototype())
+		}
+		return nil
+	})
+	if err != nil {
+		out.Exception = e.Details(err, l)
 	}
 	return out
+}
+
+// maxChain is how many prototypes are listed.
+const maxChain = 100
+
+// inherited lists what the prototypes of an object add.
+func (p *listing) inherited(o *goja.Object) {
+	p.proto = true
+	for n := 0; o != nil && n < maxChain; o, n = o.Prototype(), n+1 {
+		if _, proxy := inner(o).(goja.Proxy); proxy {
+			return
+		}
+		p.properties(o)
+	}
 }
 
 type listing struct {
@@ -29,6 +65,9 @@ type listing struct {
 	l   *mirror.Lens
 	q   mirror.Query
 	out *remote.Properties
+	// proto says that a prototype of the object is listed, seen holds the names so far.
+	proto bool
+	seen  map[string]bool
 }
 
 func (p *listing) remote(v goja.Value) *remote.Object {
@@ -50,6 +89,14 @@ func (p *listing) all(o *goja.Object) {
 		}
 		return
 	}
+	p.properties(o)
+	if !p.q.Accessors {
+		p.internals(o)
+	}
+}
+
+// properties lists the own properties of an object.
+func (p *listing) properties(o *goja.Object) {
 	keys, err := p.e.ownKeys(goja.Undefined(), o)
 	if err != nil {
 		panic(err)
@@ -64,9 +111,6 @@ func (p *listing) all(o *goja.Object) {
 			break
 		}
 		p.property(o, list.Get(strconv.Itoa(i)))
-	}
-	if !p.q.Accessors {
-		p.internals(o)
 	}
 }
 
@@ -92,6 +136,9 @@ func (p *listing) property(o *goja.Object, key goja.Value) {
 			return
 		}
 	}
+	if p.seen[name] || p.proto && name == "__proto__" {
+		return
+	}
 	d := p.e.descriptorOf(o, key)
 	if d == nil {
 		return
@@ -101,7 +148,8 @@ func (p *listing) property(o *goja.Object, key goja.Value) {
 	if p.q.Accessors && !accessor {
 		return
 	}
-	out := remote.Property{Name: name, IsOwn: true, Enumerable: d.Get("enumerable").ToBoolean(), Configurable: d.Get("configurable").ToBoolean()}
+	p.seen[name] = true
+	out := remote.Property{Name: name, IsOwn: !p.proto, Enumerable: d.Get("enumerable").ToBoolean(), Configurable: d.Get("configurable").ToBoolean()}
 	if isSymbol {
 		out.Symbol = p.remote(key)
 	}

@@ -49,9 +49,9 @@ func TryLocked(l sync.Locker, patience time.Duration) Guard {
 	case nil:
 		return nil
 	case *sync.RWMutex:
-		return &lockGuard{read: rlock{l}, write: l, patience: patience}
+		return lockGuard{read: rlock{l}, write: l, patience: patience}
 	case tryLocker:
-		return &lockGuard{read: l, write: l, patience: patience}
+		return lockGuard{read: l, write: l, patience: patience}
 	}
 	return &plainGuard{lock: l, patience: patience}
 }
@@ -63,13 +63,14 @@ func (l rlock) TryLock() bool { return l.TryRLock() }
 func (l rlock) Lock()         { l.RLock() }
 func (l rlock) Unlock()       { l.RUnlock() }
 
+// lockGuard is comparable: two for one lock are the same.
 type lockGuard struct {
 	read, write tryLocker
 	patience    time.Duration
 }
 
-func (g *lockGuard) Do(f func()) error    { return underLock(g.read, g.patience, f) }
-func (g *lockGuard) Write(f func()) error { return underLock(g.write, g.patience, f) }
+func (g lockGuard) Do(f func()) error    { return underLock(g.read, g.patience, f) }
+func (g lockGuard) Write(f func()) error { return underLock(g.write, g.patience, f) }
 
 // underLock tries a lock until patience ends. A writer of the program that waits
 // for the lock goes first, since a try does not queue.
@@ -305,7 +306,7 @@ func guardOf(s reflect.Value, g Guard, root bool) Guard {
 
 // holds reports whether a guard takes a lock by itself: to take it twice would wait for ever.
 func holds(g Guard, lock any) bool {
-	l, ok := g.(*lockGuard)
+	l, ok := g.(lockGuard)
 	return ok && any(l.write) == lock
 }
 
@@ -334,4 +335,22 @@ func lockAt(f reflect.Value) any {
 		f = f.Elem()
 	}
 	return pointer(f)
+}
+
+// OfLocked is Of for a value that a lock guards, which may be nil: one among the
+// locks inside of the value needs no guard of its own.
+func OfLocked(v any, lock sync.Locker) Value {
+	x := Of(v, nil)
+	if lock == nil {
+		return x
+	}
+	if s, ok := x.structOf(); ok && s.CanAddr() {
+		l, _ := locksOf(s, nil)
+		for _, own := range l {
+			if own == any(lock) {
+				return x
+			}
+		}
+	}
+	return Of(v, Locked(lock))
 }

@@ -45,6 +45,9 @@ func isList(t reflect.Type) bool {
 
 // structOf returns the struct that a value is, or points to.
 func (x Value) structOf() (reflect.Value, bool) {
+	if !x.v.IsValid() {
+		return reflect.Value{}, false
+	}
 	t := elem(x.v.Type())
 	if t.Kind() != reflect.Struct || x.v.Kind() == reflect.Pointer && x.v.IsNil() {
 		return reflect.Value{}, false

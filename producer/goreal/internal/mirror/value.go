@@ -232,6 +232,8 @@ type Object interface {
 
 // Query says which properties are wanted.
 type Query struct {
+	// Inherited wants those of the prototypes, too.
+	Inherited bool
 	// Accessors wants those only that are read by a function.
 	Accessors bool
 	// NonIndexed leaves out the elements of lists.
