@@ -43,8 +43,8 @@ func TestList(t *testing.T) {
 		}
 		want := []listing{
 			{"all sources of the space dev", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev", "dev", "dev", "page", "natscope://dev/", "ws://127.0.0.1:9230/devtools/page/dev"},
-			{"host", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/orders", "dev.orders", "orders", "page", "natscope://dev/orders", "ws://127.0.0.1:9230/devtools/page/dev/orders"},
-			{"host", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/billing", "dev.billing", "Billing Service (disconnected)", "page", "natscope://dev/billing", "ws://127.0.0.1:9230/devtools/page/dev/billing"},
+			{"host", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/orders", "dev.orders", "orders", "page", "natscope://orders.dev/", "ws://127.0.0.1:9230/devtools/page/dev/orders"},
+			{"host", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/billing", "dev.billing", "Billing Service (disconnected)", "page", "natscope://billing.dev/", "ws://127.0.0.1:9230/devtools/page/dev/billing"},
 			{"client", "devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/page", "dev.page", "shop", "page", "http://shop.test/cart", "ws://127.0.0.1:9230/devtools/page/dev/page"},
 		}
 		if len(got) != len(want) {

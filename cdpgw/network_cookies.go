@@ -45,8 +45,9 @@ type cookie struct {
 	PartitionKeyOpaque bool    `json:"partitionKeyOpaque"`
 }
 
-// responseExtraEvent goes with a redirect whose request had cookies: whoever was
-// told of them that way waits for this before the redirect counts.
+// responseExtraEvent is what goes with the response to a request with cookies.
+// DevTools takes the headers from here and no others later, so what the end of
+// such a request brings is seen when it is replayed.
 type responseExtraEvent struct {
 	RequestID                RequestID `json:"requestId"`
 	BlockedCookies           []empty   `json:"blockedCookies"`
@@ -91,8 +92,8 @@ func (p projection) requestExtra(r *network.Request, sent []network.Header) []by
 }
 
 func (p projection) responseExtra(r *network.Request) []byte {
-	v := r.Response.Value
+	v := p.responseOf(r)
 	return encodeEvent("Network.responseReceivedExtraInfo", responseExtraEvent{
-		RequestID: p.id(r), BlockedCookies: []empty{}, Headers: headersOf(v.Headers), ResourceIPAddressSpace: "Unknown", StatusCode: v.Status,
+		RequestID: p.id(r), BlockedCookies: []empty{}, Headers: v.Headers, ResourceIPAddressSpace: "Unknown", StatusCode: v.Status,
 	})
 }

@@ -93,7 +93,7 @@ func (p projection) change(c *network.Change) [][]byte {
 		}
 	case network.TopicEnd, network.TopicError:
 		if amended(r) {
-			return [][]byte{p.responseReceived(r), p.end(r)}
+			return [][]byte{p.responseReceived(r, false), p.end(r)}
 		}
 		return [][]byte{p.end(r)}
 	}
@@ -152,9 +152,8 @@ func (p projection) start(r *network.Request) [][]byte {
 	if before := p.source.Net.Before(r); before != nil && before.Response != nil {
 		info := p.responseOf(before)
 		e.RedirectResponse = &info
-		if e.RedirectHasExtraInfo = hasCookies(sentHeaders(before)); e.RedirectHasExtraInfo {
-			out = append(out, p.responseExtra(before))
-		}
+		out = append(out, p.extra(before)...)
+		e.RedirectHasExtraInfo = len(out) > 0
 	}
 	out = append(out, encodeEvent("Network.requestWillBeSent", e))
 	if hasCookies(v.Headers) {
@@ -198,20 +197,30 @@ func sentHeaders(r *network.Request) []network.Header {
 	return r.Start.Value.Headers
 }
 
-// response returns the events of headers that came. Cookies that were added on
-// the way are told before.
+// response returns the events of headers that came. DevTools lists cookies only of
+// responses that announce extra information, and other clients wait for all of
+// what is announced.
 func (p projection) response(r *network.Request) [][]byte {
-	var out [][]byte
-	if sent := sentHeaders(r); hasCookies(sent) && !hasCookies(r.Start.Value.Headers) {
-		out = append(out, p.requestExtra(r, sent))
-	}
-	return append(out, p.responseReceived(r))
+	out := p.extra(r)
+	return append(out, p.responseReceived(r, len(out) > 0))
 }
 
-func (p projection) responseReceived(r *network.Request) []byte {
+// extra returns the extra information that goes with the response to a request with cookies.
+func (p projection) extra(r *network.Request) [][]byte {
+	sent := sentHeaders(r)
+	switch {
+	case hasCookies(r.Start.Value.Headers):
+		return [][]byte{p.responseExtra(r)}
+	case hasCookies(sent):
+		return [][]byte{p.requestExtra(r, sent), p.responseExtra(r)}
+	}
+	return nil
+}
+
+func (p projection) responseReceived(r *network.Request, extra bool) []byte {
 	return encodeEvent("Network.responseReceived", responseReceivedEvent{
 		RequestID: p.id(r), LoaderID: r.Generation, Timestamp: seconds(r, r.Response.T), Type: typeOf(r.Start.Value),
-		Response: p.responseOf(r), FrameID: frameOf(p.source.ID),
+		Response: p.responseOf(r), HasExtraInfo: extra, FrameID: frameOf(p.source.ID),
 	})
 }
 

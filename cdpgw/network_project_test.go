@@ -216,8 +216,13 @@ func TestCookies(t *testing.T) {
 		t.Errorf("%s: %q", e.RequestID, names)
 	}
 	at = c.event(at, "Network.requestWillBeSentExtraInfo", &e)
-	c.event(at, "Network.responseReceived", nil)
-	if e.RequestID != rid("late") || len(e.AssociatedCookies) != 1 || len(c.netEvents(rid("r"))) != 3 {
+	c.event(at, "Network.responseReceivedExtraInfo", nil)
+	var got responseReceivedEvent
+	c.event(at, "Network.responseReceived", &got)
+	if !got.HasExtraInfo {
+		t.Error("DevTools lists no cookies of a response without extra information")
+	}
+	if e.RequestID != rid("late") || len(e.AssociatedCookies) != 1 || len(c.netEvents(rid("r"))) != 4 {
 		t.Errorf("%+v, %q", e, c.netEvents(rid("r")))
 	}
 	c.valid()

@@ -127,9 +127,10 @@ func parseTarget(space subjects.Space, rest string, query url.Values) (target, *
 // frameOf returns the id of the frame that stands for a source.
 func frameOf(id subjects.SourceID) FrameID { return FrameID("source." + string(id)) }
 
-// sourceURL is the address of a source that has none of its own.
+// sourceURL is the address of a source that has none of its own. DevTools calls
+// groups of requests and files by the host alone, so that names the source.
 func sourceURL(space subjects.Space, id subjects.SourceID) string {
-	return "natscope://" + string(space) + "/" + string(id)
+	return "natscope://" + string(id) + "." + string(space) + "/"
 }
 
 // frameURL returns the address of a source: its page's, or one made from its id.
