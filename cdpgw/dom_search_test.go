@@ -244,6 +244,7 @@ func TestInspectedNodes(t *testing.T) {
 	m := forest(t)
 	g, server := serve(t, m)
 	c := dial(t, server, "dev")
+	c.sync() // the session is there
 	selected := func() string {
 		s := g.hub.all()[0]
 		var out []string
