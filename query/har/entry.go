@@ -3,6 +3,7 @@ package har
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -281,6 +282,10 @@ func webSocketMessages(r *Request) []webSocketMessage {
 			x.Data = base64.StdEncoding.EncodeToString(data)
 		}
 		out = append(out, x)
+		// The code of a close frame is shown nowhere, so trouble is told once more.
+		if m.Code > 0 && m.Code != 1000 && m.Code != 1001 && m.Code != 1005 {
+			out = append(out, webSocketMessage{Type: "error", Time: x.Time, Opcode: -1, Data: strings.TrimSpace(fmt.Sprintf("closed with code %d %s", m.Code, m.Data))})
+		}
 	}
 	return out
 }

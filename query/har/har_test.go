@@ -131,6 +131,7 @@ func everything(t testing.TB) ([]Request, parts) {
 	s.tell(network.TopicMessage, network.Message{ID: "ws", Sent: true, Opcode: 1, Data: "hi"})
 	s.tell(network.TopicMessage, network.Message{ID: "ws", Opcode: 2, Data: "AAE=", Base64: true})
 	s.tell(network.TopicMessage, network.Message{ID: "ws", Opcode: 8, Code: 1001, Data: "bye"})
+	s.tell(network.TopicMessage, network.Message{ID: "ws", Opcode: 8, Code: 1011, Data: "oops"})
 	s.tell(network.TopicEnd, network.End{ID: "ws"})
 	return s.requests(), p
 }
@@ -242,7 +243,7 @@ func TestArchive(t *testing.T) {
 	if m := sse.EventSourceMessages; len(m) != 2 || m[0].EventName != "tick" || m[0].Data != "a\nb" || m[1].EventName != "message" || m[0].Time <= origin/1000 || by["form"].Incomplete {
 		t.Errorf("the events: %+v", m)
 	}
-	if m := by["ws"].WebSocketMessages; len(m) != 3 || m[0].Type != "send" || m[0].Data != "hi" || m[1].Data != "AAE=" || m[2].Data != "A+lieWU=" || m[2].Opcode != 8 {
+	if m := by["ws"].WebSocketMessages; len(m) != 5 || m[4].Type != "error" || m[4].Data != "closed with code 1011 oops" || m[0].Type != "send" || m[0].Data != "hi" || m[1].Data != "AAE=" || m[2].Data != "A+lieWU=" || m[2].Opcode != 8 {
 		t.Errorf("the frames: %+v", m)
 	}
 }
