@@ -5,15 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
-	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects/realm"
 )
-
-// pickLease is how long a session's pick lives that it does not repeat.
-const pickLease = 30 * time.Second
 
 // Command asks a page for something. The page answers with the same id.
 type Command struct {
@@ -23,6 +17,8 @@ type Command struct {
 	// Method and Params are those of package realm.
 	Method realm.Method    `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
+	// Session names the session that asks, absent for nobody.
+	Session string `json:"session,omitempty"`
 }
 
 // CommandAnswer is a page's answer to a Command.
@@ -31,8 +27,21 @@ type CommandAnswer struct {
 	realm.Answer
 }
 
-// PageEvent is something that happened to a pick.
+// AnswerPart is a piece of an answer that is too long for one message.
+type AnswerPart struct {
+	// ID is the command's.
+	ID uint64 `json:"id"`
+	// Part counts from 1 up to Of.
+	Part int `json:"part"`
+	Of   int `json:"of"`
+	// Text is the piece; all together they are the JSON of a realm.Answer.
+	Text string `json:"text"`
+}
+
+// PageEvent is something that happened to a pick, or that a session is told of.
 type PageEvent struct {
+	// Session names the session that it is for; without one it is about a pick.
+	Session string `json:"session,omitempty"`
 	// Event is one of the events of package realm.
 	Event string `json:"event"`
 	// Data is its payload.
@@ -46,26 +55,25 @@ func (a *CommandAnswer) check() error {
 	return nil
 }
 
+func (p *AnswerPart) check() error {
+	if p.ID == 0 || p.Part < 1 || p.Part > p.Of || p.Of > maxParts {
+		return fmt.Errorf("part %d of %d of the answer %d makes no sense", p.Part, p.Of, p.ID)
+	}
+	return nil
+}
+
 func (e *PageEvent) check() error {
+	if e.Session != "" {
+		if e.Event == "" || len(e.Event) > 128 {
+			return errors.New("the event of a session has no name, or a long one")
+		}
+		return nil
+	}
 	if e.Event != realm.EventPicked && e.Event != realm.EventHighlighted {
 		return fmt.Errorf("event %.40q is none that a page may tell of", e.Event)
 	}
 	_, err := realm.ParseParams[realm.Picked](e.Data)
 	return err
-}
-
-// relay passes the commands of one session's page on, and tells those who pick
-// what the page tells. It is safe for concurrent use.
-type relay struct {
-	mu      sync.Mutex // guards all below; it is a leaf
-	last    uint64
-	waiting map[uint64]chan realm.Answer
-	// pickers are the sessions that pick, each until when.
-	pickers map[realm.Session]time.Time
-}
-
-func newRelay() *relay {
-	return &relay{waiting: make(map[uint64]chan realm.Answer), pickers: make(map[realm.Session]time.Time)}
 }
 
 // serveCommands makes the source answer what its page can do, and nothing else.
@@ -85,130 +93,26 @@ func (x *session) serveCommands(h *Hello) {
 
 // command asks the page and waits for its answer. It runs on a goroutine of the producer.
 func (x *session) command(ctx context.Context, m realm.Method, params json.RawMessage) (any, error) {
+	type answer struct {
+		result json.RawMessage
+		err    error
+	}
+	c := make(chan answer, 1)
+	x.ask(ctx, Command{Method: m, Params: params}, func(result json.RawMessage, err error) { c <- answer{result, err} })
+	a := <-c
+	return a.result, a.err
+}
+
+// ask sends a command to the page. done is called once, with the answer or with
+// the error that there will be none: when ctx ends, or the page's connection does.
+func (x *session) ask(ctx context.Context, cmd Command, done func(json.RawMessage, error)) {
 	x.mu.Lock()
 	c := x.conn
 	x.mu.Unlock()
 	if c == nil {
-		return nil, fmt.Errorf("%w: the page has no connection at the moment", realm.ErrGone)
-	}
-	id, answer := x.relay.begin()
-	defer x.relay.end(id)
-	c.send(Command{Type: MsgCommand, ID: id, Method: m, Params: params})
-	select {
-	case a := <-answer:
-		switch {
-		case a.OK:
-			return a.Result, nil
-		case a.Error == nil:
-			return nil, fmt.Errorf("%w: the page did not say why", realm.ErrFailed)
-		}
-		return nil, a.Error
-	case <-c.done:
-		return nil, fmt.Errorf("%w: the page's connection ended before it answered", realm.ErrGone)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: the page did not answer in time", ctx.Err())
-	}
-}
-
-// pick begins or ends a pick for a session. The page picks as long as any session does.
-func (x *session) pick(ctx context.Context, params json.RawMessage) (any, error) {
-	p, err := realm.ParseParams[realm.PickParams](params)
-	if err != nil {
-		return nil, err
-	}
-	who, ok := producer.SessionOf(ctx)
-	if !ok {
-		return nil, fmt.Errorf("%w: a pick needs a session that can be told of it", realm.ErrMalformed)
-	}
-	p.Active = x.relay.picks(who, p.Active, time.Now())
-	data, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("ingest: pick: %w", err)
-	}
-	result, err := x.command(ctx, realm.MethodPick, data)
-	if err != nil && p.Active {
-		x.relay.picks(who, false, time.Now())
-	}
-	return result, err
-}
-
-// tell passes an event of the page on to the sessions that pick.
-func (x *session) tell(e *PageEvent) {
-	p, err := realm.ParseParams[realm.Picked](e.Data)
-	if err != nil {
+		done(nil, fmt.Errorf("%w: the page has no connection at the moment", realm.ErrGone))
 		return
 	}
-	for _, who := range x.relay.watching(e.Event == realm.EventPicked, time.Now()) {
-		x.prod.Emit(who, e.Event, p)
-	}
-}
-
-func (r *relay) begin() (uint64, <-chan realm.Answer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last++
-	c := make(chan realm.Answer, 1)
-	r.waiting[r.last] = c
-	return r.last, c
-}
-
-func (r *relay) end(id uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.waiting, id)
-}
-
-// answered hands an answer to whoever waits for it. An answer that nobody waits for changes nothing.
-func (r *relay) answered(a *CommandAnswer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := r.waiting[a.ID]; c != nil {
-		delete(r.waiting, a.ID)
-		c <- a.Answer
-	}
-}
-
-// maxPickers bounds the sessions that pick in one page at once; the newest win.
-const maxPickers = 64
-
-// picks notes whether a session picks and reports whether any does.
-func (r *relay) picks(who realm.Session, active bool, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expire(now)
-	if !active {
-		delete(r.pickers, who)
-	} else {
-		for other := range r.pickers {
-			if len(r.pickers) < maxPickers {
-				break
-			}
-			delete(r.pickers, other)
-		}
-		r.pickers[who] = now.Add(pickLease)
-	}
-	return len(r.pickers) > 0
-}
-
-// watching returns the sessions that pick; with over, none does after it.
-func (r *relay) watching(over bool, now time.Time) []realm.Session {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.expire(now)
-	out := make([]realm.Session, 0, len(r.pickers))
-	for who := range r.pickers {
-		out = append(out, who)
-	}
-	if over {
-		clear(r.pickers)
-	}
-	return out
-}
-
-func (r *relay) expire(now time.Time) {
-	for who, until := range r.pickers {
-		if until.Before(now) {
-			delete(r.pickers, who)
-		}
-	}
+	cmd.Type, cmd.ID = MsgCommand, x.relay.begin(ctx, c, done)
+	c.send(cmd)
 }

@@ -201,7 +201,7 @@ func TestPicksOfManySessions(t *testing.T) {
 		r.mu.Lock()
 		x := r.byID["shop"]
 		r.mu.Unlock()
-		return len(x.relay.watching(false, time.Now())) == 0
+		return len(x.pickers.all(false, time.Now())) == 0
 	})
 	if n, _, _ := sub.Pending(); n != 0 {
 		t.Errorf("%d events more", n)
@@ -210,24 +210,24 @@ func TestPicksOfManySessions(t *testing.T) {
 
 // A pick that nobody repeats is over, and the number of those who pick is bounded.
 func TestPickLeases(t *testing.T) {
-	r := newRelay()
+	r := newPickers()
 	now := time.Now()
 	a, b := realm.Session{Gateway: "g", ID: "a"}, realm.Session{Gateway: "g", ID: "b"}
-	r.picks(a, true, now)
-	r.picks(b, true, now.Add(pickLease/2))
-	if got := r.watching(false, now.Add(pickLease+1)); len(got) != 1 || got[0] != b {
+	r.set(a, true, now)
+	r.set(b, true, now.Add(pickLease/2))
+	if got := r.all(false, now.Add(pickLease+1)); len(got) != 1 || got[0] != b {
 		t.Errorf("%v", got)
 	}
-	if r.picks(a, false, now.Add(2*pickLease)) {
+	if r.set(a, false, now.Add(2*pickLease)) {
 		t.Error("a lease that is over still counts")
 	}
 	for i := range 3 * maxPickers {
-		r.picks(realm.Session{ID: fmt.Sprint(i)}, true, now)
+		r.set(realm.Session{ID: fmt.Sprint(i)}, true, now)
 	}
-	if got := r.watching(true, now); len(got) != maxPickers {
+	if got := r.all(true, now); len(got) != maxPickers {
 		t.Errorf("%d sessions pick", len(got))
 	}
-	if got := r.watching(false, now); len(got) != 0 {
+	if got := r.all(false, now); len(got) != 0 {
 		t.Errorf("%v still pick", got)
 	}
 }

@@ -35,7 +35,9 @@ const (
 	MsgPong = "pong"
 	// MsgAnswer is the page's answer to a command: a CommandAnswer.
 	MsgAnswer = "answer"
-	// MsgEvent tells of a pick in the page: a PageEvent.
+	// MsgPart is a piece of a long answer: an AnswerPart.
+	MsgPart = "part"
+	// MsgEvent tells of a pick in the page, or tells a session of something: a PageEvent.
 	MsgEvent = "event"
 	// MsgBye is the page's goodbye: a Bye. The source closes at once.
 	MsgBye = "bye"
@@ -164,6 +166,8 @@ type PageLimits struct {
 	BodyChunkBytes    int   `json:"bodyChunkBytes"`
 	Nodes             int   `json:"nodes"`
 	Depth             int   `json:"depth"`
+	// Handles is how many live objects one session may hold.
+	Handles int `json:"handles"`
 	// MessageBytes bounds one message of the page, RecordsPerSecond what it sends for long.
 	MessageBytes     int `json:"messageBytes"`
 	RecordsPerSecond int `json:"recordsPerSecond"`
@@ -210,6 +214,7 @@ type Message struct {
 	Data   []byte
 	Update *source.Update
 	Answer *CommandAnswer
+	Part   *AnswerPart
 	Event  *PageEvent
 	Bye    *Bye
 }
@@ -247,6 +252,8 @@ func ParseMessage(data []byte) (Message, error) {
 		m.Update, err = parse[source.Update](data, checkUpdate)
 	case MsgAnswer:
 		m.Answer, err = parse[CommandAnswer](data, (*CommandAnswer).check)
+	case MsgPart:
+		m.Part, err = parse[AnswerPart](data, (*AnswerPart).check)
 	case MsgEvent:
 		m.Event, err = parse[PageEvent](data, (*PageEvent).check)
 	case MsgBye:

@@ -31,6 +31,8 @@ type session struct {
 	started chan struct{}
 	prod    *producer.Producer
 	relay   *relay
+	pickers *pickers
+	live    *pageRealm
 
 	mu    sync.Mutex // guards everything below
 	conn  *conn      // nil while the page has none
@@ -55,12 +57,14 @@ func newSession(s *Server, id subjects.SourceID, h *Hello) *session {
 		asked:      h.ID,
 		started:    make(chan struct{}),
 		relay:      newRelay(),
+		pickers:    newPickers(),
 		resnapshot: true,
 		bodies:     make(map[bodyKey]*pageBody),
 		records:    newBucket(s.rate.records, s.rate.burstRecords, now),
 		bytes:      newBucket(s.rate.bytes, s.rate.burstBytes, now),
 	}
 	x.hello.Store(h)
+	x.live = newPageRealm(x)
 	return x
 }
 
@@ -151,7 +155,7 @@ func (x *session) welcome(resumed bool) Welcome {
 		Resumed: resumed, Last: x.last, Resnapshot: x.resnapshot,
 		Limits: PageLimits{
 			RequestBodyBytes: l.RequestBodyBytes, ResponseBodyBytes: l.ResponseBodyBytes, BodyChunkBytes: l.BodyChunkBytes,
-			Nodes: l.ComponentNodes, Depth: l.TreeDepth,
+			Nodes: l.ComponentNodes, Depth: l.TreeDepth, Handles: l.Handles,
 			MessageBytes: maxMessageBytes, RecordsPerSecond: int(x.server.rate.records),
 			ReconnectMin: l.ReconnectMin.Milliseconds(), ReconnectMax: l.ReconnectMax.Milliseconds(),
 		},
@@ -285,9 +289,12 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 		x.end(reason)
 		return Rejected{}, false
 	}
-	if !m.Numbered() && m.Answer == nil && m.Event == nil {
+	if !m.Numbered() && m.Answer == nil && m.Part == nil && m.Event == nil {
 		return Rejected{}, true
 	}
+	// What an answer sets off is nothing that may wait for the lock.
+	after := func() {}
+	defer func() { after() }()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.conn != c || x.ended {
@@ -298,7 +305,13 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 	}
 	switch {
 	case m.Answer != nil:
-		x.relay.answered(m.Answer)
+		after = func() { x.relay.answered(m.Answer.ID, m.Answer.Answer) }
+		return Rejected{}, true
+	case m.Part != nil:
+		after = func() { x.relay.part(m.Part) }
+		return Rejected{}, true
+	case m.Event != nil && m.Event.Session != "":
+		x.live.tell(m.Event)
 		return Rejected{}, true
 	case m.Event != nil:
 		x.tell(m.Event)
@@ -360,6 +373,7 @@ func (x *session) applyRecords(r *Records) {
 
 // detach takes the connection away and gives the page some time to come back.
 func (x *session) detach(c *conn) {
+	defer x.relay.gone(c)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.conn != c {
@@ -367,7 +381,7 @@ func (x *session) detach(c *conn) {
 	}
 	x.conn = nil
 	// A page without connection ends its pick; whoever still wants one repeats it.
-	x.relay.watching(true, time.Now())
+	x.pickers.all(true, time.Now())
 	if !x.ended {
 		x.timer = time.AfterFunc(x.server.o.Resume, func() { x.expire() })
 	}

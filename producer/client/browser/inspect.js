@@ -47,10 +47,27 @@ export const quiet = Object.freeze(['window', 'self', 'document', 'location', 'n
 export function declare(names) {
   return names.filter(name => {
     if (declared.has(name)) return false;
-    if (!inject(`let ${name}`)) return true;
+    if (taken(name) || !inject(`let ${name}`)) return true;
     declared.add(name);
     return false;
   });
+}
+
+/**
+ * Looks whether a script could not declare a name any more: the browser would
+ * tell the page of the error.
+ * @param {string} name
+ * @returns {boolean}
+ */
+function taken(name) {
+  if (name in globalThis) return Object.getOwnPropertyDescriptor(globalThis, name)?.configurable === false;
+  try {
+    (0, eval)(name);
+    return true;
+  } catch (e) {
+    // A name that has no value yet has one that is to come.
+    return !(e instanceof ReferenceError) || /before init/.test(e.message);
+  }
 }
 
 /**

@@ -134,7 +134,7 @@ class Watched {
   /** @param {{code: number, reason: string, wasClean: boolean}} e */
   closed(e) {
     if (!this.answered) {
-      this.o.record('error', { id: this.id, text: `the WebSocket could not be opened (code ${e.code})` });
+      this.o.record('error', { id: this.id, text: `the connection could not be opened (code ${e.code})` });
       return;
     }
     this.o.record('message', { id: this.id, opcode: 8, code: e.code, data: cut(String(e.reason), 200) });
