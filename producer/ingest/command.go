@@ -103,6 +103,12 @@ func (x *session) command(ctx context.Context, m realm.Method, params json.RawMe
 	return a.result, a.err
 }
 
+// notify sends a command whose answer nobody waits for.
+func (x *session) notify(cmd Command) {
+	ctx, cancel := context.WithTimeout(context.Background(), aliveWait)
+	x.ask(ctx, cmd, func(json.RawMessage, error) { cancel() })
+}
+
 // ask sends a command to the page. done is called once, with the answer or with
 // the error that there will be none: when ctx ends, or the page's connection does.
 func (x *session) ask(ctx context.Context, cmd Command, done func(json.RawMessage, error)) {

@@ -19,6 +19,9 @@
 // connection of the same realm within that time goes on where the last one
 // stopped, and nothing is published twice.
 //
+// Sessions of DevTools. The producer keeps their leases and order; what they
+// ask is for the page, which holds the objects (pageRealm). Long answers come in parts.
+//
 // Commands. What the page says that it can do, its source can: commands go to
 // the page's present connection with an id, and come back with it. They end
 // with the connection, and with their own deadline.

@@ -131,7 +131,7 @@ func (r *rig) untilBody(q *network.Request, dir subjects.Direction, data, end st
 // TestCallSites is about the links that people click in Console and Network: they lead to the page's code.
 func TestCallSites(t *testing.T) {
 	r := newRig(t)
-	app := r.app(r.script())
+	app := r.app(strings.Replace(r.script(), token, token+"&resources=off", 1))
 	ctx := tab(t)
 	id := r.open(ctx, app.URL+"/calls") // with two script lines, which are one client
 	q := r.request(id, "/json")

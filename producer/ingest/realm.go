@@ -3,10 +3,11 @@ package ingest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strings"
 	"sync"
 
+	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects/realm"
 )
 
@@ -24,7 +25,10 @@ func newPageRealm(x *session) *pageRealm {
 }
 
 // realmGroups are the groups of methods that need a session at the page.
-var realmGroups = []string{"runtime", "console", "sources", "debugger", "profiler", "heap", "tree.resolve", "tree.nodeOf", "tree.inspected"}
+var realmGroups = []string{
+	realm.GroupRuntime, realm.GroupConsole, realm.GroupSources, realm.GroupDebugger, realm.GroupProfiler, realm.GroupHeap,
+	string(realm.MethodResolveNode), string(realm.MethodNodeOf), string(realm.MethodInspected),
+}
 
 // Capabilities lists what the page says that its sessions answer.
 func (r *pageRealm) Capabilities() []string {
@@ -40,37 +44,42 @@ func (r *pageRealm) Capabilities() []string {
 	return out
 }
 
-// out is where the events of a session go.
-type out interface {
-	Emit(event string, data any)
-}
-
 // pageSession is one session at a page. It waits for nobody.
 type pageSession struct {
 	r   *pageRealm
 	id  string
-	out out
+	out producer.SessionOut
 }
 
-// open begins a session. The page hears of it before every command of the session.
-func (r *pageRealm) open(ctx context.Context, who realm.Session, o out) *pageSession {
-	s := &pageSession{r: r, id: who.Gateway + "/" + who.ID, out: o}
+// Open begins a session. The page hears of it before every command of the
+// session; one that refuses says so at each of them.
+func (r *pageRealm) Open(_ context.Context, who realm.Session, out producer.SessionOut) (producer.RealmSession, error) {
+	s := &pageSession{r: r, id: who.Gateway + "/" + who.ID, out: out}
 	r.mu.Lock()
 	r.sessions[s.id] = s
 	r.mu.Unlock()
-	// A page that refuses says so at each command.
-	r.x.ask(ctx, Command{Method: "session.open", Session: s.id}, func(json.RawMessage, error) {})
-	return s
+	r.x.notify(Command{Method: realm.MethodOpenSession, Session: s.id})
+	return s, nil
 }
 
 // Do sends a command to the page, which carries commands out in the order in which they come.
 func (s *pageSession) Do(ctx context.Context, m realm.Method, params json.RawMessage, reply func(result any, err error)) {
-	s.r.x.ask(ctx, Command{Method: m, Params: params, Session: s.id}, func(result json.RawMessage, err error) {
+	cmd := Command{Method: m, Params: params, Session: s.id}
+	done := func(result json.RawMessage, err error) {
 		if err != nil {
 			reply(nil, err)
 			return
 		}
 		reply(result, nil)
+	}
+	s.r.x.ask(ctx, cmd, func(result json.RawMessage, err error) {
+		if !errors.Is(err, realm.ErrNoSession) {
+			done(result, err)
+			return
+		}
+		// The page had no connection when the session was opened.
+		s.r.x.notify(Command{Method: realm.MethodOpenSession, Session: s.id})
+		s.r.x.ask(ctx, cmd, done)
 	})
 }
 
@@ -81,8 +90,7 @@ func (s *pageSession) Close(error) {
 		delete(s.r.sessions, s.id)
 	}
 	s.r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), aliveWait)
-	s.r.x.ask(ctx, Command{Method: "session.close", Session: s.id}, func(json.RawMessage, error) { cancel() })
+	s.r.x.notify(Command{Method: realm.MethodCloseSession, Session: s.id})
 }
 
 // tell passes an event of the page on to its session. One for a session that is gone changes nothing.
@@ -94,6 +102,3 @@ func (r *pageRealm) tell(e *PageEvent) {
 		s.out.Emit(e.Event, e.Data)
 	}
 }
-
-// String names the session for logs.
-func (s *pageSession) String() string { return fmt.Sprintf("session %s at %s", s.id, s.r.x.id) }

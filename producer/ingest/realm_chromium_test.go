@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // properties returns the named properties of an object as JSON.
@@ -84,11 +86,11 @@ func TestConsoleOfAPage(t *testing.T) {
 	}
 
 	t.Run("long answers", func(t *testing.T) {
-		q := `{"expression":"'ä\"'.repeat(2000000)","returnByValue":true}`
+		q := `{"expression":"'ä\"'.repeat(500000)","returnByValue":true}`
 		var out struct {
 			Result struct{ Value string }
 		}
-		if err := json.Unmarshal([]byte(l.must("runtime.evaluate", q)), &out); err != nil || len(out.Result.Value) != 6000000 {
+		if err := json.Unmarshal([]byte(l.must("runtime.evaluate", q)), &out); err != nil || len(out.Result.Value) != 1500000 {
 			t.Errorf("%d bytes, %v", len(out.Result.Value), err)
 		}
 	})
@@ -132,9 +134,9 @@ func TestConsoleOfAPage(t *testing.T) {
 			t.Error("a session has the objects of another one")
 		}
 		l.Close(nil)
-		natstest.Until(t, "the page forgets the session", func() bool {
-			_, err := l.ask("runtime.evaluate", `{"expression":"1"}`)
-			return err != nil && strings.Contains(err.Error(), "no session")
+		natstest.Until(t, "the page forgets what the session held", func() bool {
+			_, err := l.ask("runtime.getProperties", fmt.Sprintf(`{"objectId":%q}`, held))
+			return err != nil && strings.Contains(err.Error(), "holds no such object")
 		})
 	})
 }
@@ -241,5 +243,31 @@ func TestPageThatForbidsEval(t *testing.T) {
 	_ = json.Unmarshal([]byte(l.must("tree.resolve", `{"id":2}`)), &out)
 	if out.Object["description"] != "Box" || l.properties(out.Object["objectId"])["a"] == nil {
 		t.Errorf("%v", out.Object)
+	}
+}
+
+// TestSessionOverTheBroker opens a session as a gateway does, evaluates and reads a long answer.
+func TestSessionOverTheBroker(t *testing.T) {
+	r := newRig(t)
+	app := r.app(r.script())
+	ctx := tab(t)
+	id := r.open(ctx, app.URL+"/")
+	who := &realm.Session{Gateway: "gw", ID: "s1"}
+	natstest.Until(t, "sessions can be opened", func() bool {
+		text, err := r.command(id, realm.Request{Method: realm.MethodOpenSession, Session: who})
+		return err == nil && strings.Contains(text, `"runtime"`)
+	})
+	text, err := r.command(id, realm.Request{Method: realm.MethodEvaluate, Session: who, Params: json.RawMessage(`{"expression":"document.title + 1"}`)})
+	if err != nil || text != `{"result":{"type":"string","value":"Home1"}}` {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := r.command(id, realm.Request{Method: "debugger.pause", Session: who}); !errors.Is(err, realm.ErrUnsupported) {
+		t.Errorf("debugger: %v", err)
+	}
+	if _, err := r.command(id, realm.Request{Method: realm.MethodCloseSession, Session: who}); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.command(id, realm.Request{Method: realm.MethodEvaluate, Session: who, Params: json.RawMessage(`{"expression":"1"}`)}); !errors.Is(err, realm.ErrNoSession) {
+		t.Errorf("after the close: %v", err)
 	}
 }

@@ -27,6 +27,11 @@ func (e *events) Emit(event string, data any) {
 	e.list = append(e.list, event+" "+string(text))
 }
 
+func (e *events) EmitWait(_ context.Context, event string, data any) error {
+	e.Emit(event, data)
+	return nil
+}
+
 func (e *events) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,7 +54,11 @@ func (r *rig) look(id, session string) *looker {
 		r.t.Fatalf("there is no page %s", id)
 	}
 	l := &looker{t: r.t}
-	l.pageSession = x.live.open(context.Background(), realm.Session{Gateway: "gw", ID: session}, &l.events)
+	s, err := x.live.Open(context.Background(), realm.Session{Gateway: "gw", ID: session}, &l.events)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	l.pageSession = s.(*pageSession)
 	return l
 }
 

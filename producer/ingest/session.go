@@ -89,6 +89,9 @@ func (x *session) start() error {
 	p.OnSnapshot(x.askSnapshot)
 	x.prod = p
 	x.serveCommands(x.hello.Load())
+	if len(x.live.Capabilities()) > 0 {
+		p.Serve(x.live)
+	}
 	return nil
 }
 

@@ -147,7 +147,7 @@ export class Client {
   watch() {
     const { env, faults } = this;
     faults.run(() => capture(this));
-    this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t)))));
+    this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t, this.live?.keep([t.value]) ?? 0)))));
     this.keep(env.watchPlace(() => faults.run(() => this.placeChanged())));
     this.keep(env.watchLife({
       leave: () => faults.run(() => this.leave()),

@@ -1,7 +1,7 @@
 /**
  * Why a command was not carried out. The codes are those of Go's package
  * subjects/realm.
- * @typedef {'unsupported' | 'malformed' | 'refused' | 'object-not-found' | 'result-too-large' | 'busy' | 'failed'} Code
+ * @typedef {'unsupported' | 'malformed' | 'refused' | 'object-not-found' | 'no-session' | 'result-too-large' | 'busy' | 'failed'} Code
  */
 
 /** An error with a code, whose message is a sentence for people. */

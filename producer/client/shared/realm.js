@@ -107,6 +107,10 @@ export class Realm {
       'tree.resolve': (s, p) => this.resolveNode(s, p),
       'tree.nodeOf': (s, p) => this.nodeOf(s, p),
       'tree.inspected': (s, p) => this.setInspected(s, p),
+      'runtime.enable': () => ({}),
+      'runtime.disable': () => ({}),
+      'runtime.getIsolateId': () => ({ id: 'page' }),
+      'sources.disable': s => s.sources?.close(),
       'sources.enable': s => (s.sources ??= o.sources(s)).enable(),
       'sources.getScriptSource': (s, p) => (s.sources ??= o.sources(s)).text(p.scriptId),
       'sources.loadResource': (s, p) => (s.sources ??= o.sources(s)).load(p.url),
@@ -138,7 +142,7 @@ export class Realm {
     if (method === 'session.open') return this.open(session);
     if (method === 'session.close') return this.closeSession(session);
     const s = this.sessions.get(session);
-    if (!s) throw new CommandError('object-not-found', 'no session; open one');
+    if (!s) throw new CommandError('no-session', 'no session; open one');
     if (/^debugger\./.test(method)) unable('a page cannot set breakpoints or step in itself; start the browser with --remote-debugging-port and use natscope attach to debug its scripts');
     if (!Object.hasOwn(this.methods, method)) unable(`a page cannot do ${method}`);
     if (typeof params.contextId === 'number' && params.contextId !== 1) throw new CommandError('object-not-found', 'the page has no such execution context');
@@ -337,7 +341,7 @@ export class Realm {
    * @param {any} p
    */
   setInspected(s, p) {
-    const live = this.node(p);
+    const live = p.id === 0 ? undefined : this.node(p);
     if (s.inspected[0] !== live) s.inspected = [live, ...s.inspected].slice(0, 5);
     return {};
   }

@@ -36,8 +36,8 @@ export class Catalog {
     this.scripts = new Map();
     /** @type {Map<string, Script>} */
     this.byID = new Map();
-    /** @type {Set<string>} addresses of source maps that scripts named */
-    this.maps = new Set();
+    /** @type {Map<string, string>} addresses of source maps, as scripts name them and in full, in full */
+    this.maps = new Map();
     /** @type {Set<(parsed: object) => void>} */
     this.watchers = new Set();
     /** @type {Script[]} */
@@ -99,7 +99,10 @@ export class Catalog {
     const text = await this.read(s);
     const lines = text.split('\n');
     const map = sourceMapOf(text);
-    if (map && !map.startsWith('data:')) this.maps.add(absolute(map, s.url));
+    if (map && !map.startsWith('data:')) {
+      const full = absolute(map, s.url);
+      this.maps.set(map, full).set(full, full);
+    }
     s.parsed = {
       scriptId: s.id, url: s.url, startLine: 0, startColumn: 0, endLine: lines.length - 1, endColumn: lines[lines.length - 1].length,
       executionContextId: 1, hash: '', length: text.length, ...(s.esm ? { isModule: true } : {}), ...(map && !s.page ? { sourceMapURL: map } : {}),
@@ -176,11 +179,13 @@ export class Sources {
    * @returns {Promise<{content: string}>}
    */
   async load(url) {
-    if (typeof url !== 'string' || !this.catalog.maps.has(url)) throw new CommandError('refused', 'only source maps that a script of the page names are loaded');
-    if (!this.catalog.ground.readable(url)) throw new CommandError('refused', `${url} is of another origin, so the page cannot read it`);
-    return { content: await this.catalog.fetch(url, false) };
+    const full = this.catalog.maps.get(String(url));
+    if (full === undefined) throw new CommandError('refused', 'only source maps that a script of the page names are loaded');
+    if (!this.catalog.ground.readable(full)) throw new CommandError('refused', `${full} is of another origin, so the page cannot read it`);
+    return { content: await this.catalog.fetch(full, false) };
   }
 
+  /** Announces nothing more. */
   close() {
     this.catalog.leave(this.watcher);
   }

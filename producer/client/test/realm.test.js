@@ -262,7 +262,7 @@ test('a wide object is told in pages', async () => {
 test('sessions are apart, handles are bounded and released', async () => {
   const { evaluate, ask, get, realm } = setup({ handles: 50 });
   const first = (await evaluate('({ first: 1 })', { objectGroup: 'g' })).result.objectId;
-  assert.equal((await ask('runtime.evaluate', { expression: '1' }, 'other')).error.code, 'object-not-found');
+  assert.equal((await ask('runtime.evaluate', { expression: '1' }, 'other')).error.code, 'no-session');
   await get('session.open', {}, 'other');
   assert.equal((await ask('runtime.getProperties', { objectId: first }, 'other')).error.code, 'object-not-found');
   await get('runtime.releaseObjectGroup', { objectGroup: 'g' }, 'other');
