@@ -187,7 +187,7 @@ func FuzzDispatch(f *testing.F) {
 
 // offline returns a session without a socket: what it sends stays in its queue.
 func offline(g *Gateway, t target) *session {
-	c := &conn{queue: newQueue(g.bounds)}
+	c := &conn{holds: func() bool { return true }, queue: newQueue(g.bounds)}
 	c.ctx, c.cancel = context.WithCancel(g.ctx)
 	return newSession(g, c, t)
 }
