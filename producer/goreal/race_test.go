@@ -181,10 +181,17 @@ func TestNoRaces(t *testing.T) {
 			c.pure(in)
 		}
 		c.must("heap.takeHeapSnapshot", m{}, nil)
-		var q struct{ Objects remote.Object }
-		c.must("runtime.queryObjects", m{"prototypeObjectId": c.eval("Object.values(auto.Orders)[0].constructor").Result.ObjectID}, &q)
-		if q.Objects.Description == "" || q.Objects.Description == "Array(0)" {
-			t.Errorf("%+v", q.Objects)
+		// A lock that is always taken may keep any single reading out.
+		found := ""
+		for n := 0; n < 50 && (found == "" || found == "Array(0)"); n++ {
+			var q struct{ Objects remote.Object }
+			if x := c.eval("Object.values(auto.Orders)[0].constructor"); x.Exception == nil {
+				c.must("runtime.queryObjects", m{"prototypeObjectId": x.Result.ObjectID}, &q)
+				found = q.Objects.Description
+			}
+		}
+		if found == "" || found == "Array(0)" {
+			t.Errorf("no orders were found: %s", found)
 		}
 	}
 	t.Logf("%d objects were read, %d could not be, while %d writes were made", read, unread, b.Hits.Load())
