@@ -78,6 +78,9 @@ func (k *keeper) clear() {
 	k.calls = nil
 }
 
+// attrs is a map that its maker gives away, such as slogcap's attributes.
+type attrs interface{ Immutable() bool }
+
 // Keep keeps the arguments of a log line alive for a while, so that they can be
 // expanded live where the line is shown, and returns the number by which they
 // are found; 0 while no session is open, when nothing is kept. They are read
@@ -89,6 +92,9 @@ func (r *Realm) Keep(args ...any) console.Ref {
 	list := make([]mirror.Object, len(args))
 	for i, a := range args {
 		list[i] = mirror.Of(a, nil)
+		if x, ok := a.(attrs); ok && x.Immutable() {
+			list[i] = mirror.OfFrozen(a)
+		}
 	}
 	return console.Ref(r.calls.keep(list))
 }

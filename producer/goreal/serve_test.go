@@ -11,6 +11,7 @@ import (
 
 	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/producer/internal/natstest"
+	"github.com/natscope/natscope/producer/slogcap"
 	"github.com/natscope/natscope/producer/treecap"
 	asking "github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/store/fold"
@@ -417,4 +418,32 @@ func TestSources(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// What a log line holds can be expanded as it is now, and maps in it that nothing guards are not read.
+func TestKeptLogLines(t *testing.T) {
+	r, c := shopRealm(t, Options{})
+	st := testStore()
+	ref := r.Keep("placed", slogcap.Attrs{"order": st.Orders[7], "group": slogcap.Attrs{"store": st}})
+	var out objectResult
+	c.must("console.resolve", m{"ref": ref, "arg": 1}, &out)
+	p := c.props(out.Object.ObjectID)
+	group := c.props(find(p, "group").Value.ObjectID)
+	if listing(group) != "store: *goreal.store\n" {
+		t.Error(listing(group))
+	}
+	order := c.props(find(p, "order").Value.ObjectID)
+	if got := objectText(find(order, "ID").Value); got != "7" {
+		t.Error(got)
+	}
+	if labels := c.props(find(order, "Labels").Value.ObjectID); !strings.Contains(internalText(labels, "[[Unreadable]]"), "nothing guards") {
+		t.Errorf("%+v", labels)
+	}
+	if orders := c.props(find(c.props(find(group, "store").Value.ObjectID), "Orders").Value.ObjectID); len(orders.Result) != 10 {
+		t.Errorf("%s", listing(orders))
+	}
+	c.s.Close(nil)
+	if r.Keep("x") != 0 || len(r.calls.calls) != 0 {
+		t.Error("lines are kept while nobody looks")
+	}
 }

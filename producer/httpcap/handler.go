@@ -102,12 +102,15 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (s *served) {
 	if s.upload != nil {
 		s.upload.serve(r)
 	}
+	// What is logged with the request's context belongs to it. The request stays
+	// the one that the server and handlers before this one know.
+	ctx := producer.InRequest(r.Context(), s.id, text(r.Header.Get("Traceparent")))
 	if upgrades(r.Header) {
-		// Whoever takes the connection over finds the record in the context. The
-		// request stays the one that the server and handlers before this one know.
-		*r = *r.WithContext(context.WithValue(r.Context(), servedKey{}, s))
+		// Whoever takes the connection over finds the record in the context.
+		ctx = context.WithValue(ctx, servedKey{}, s)
 		s.observe = h.sockets && isWebSocket(r.Header)
 	}
+	*r = *r.WithContext(ctx)
 	return s
 }
 

@@ -25,6 +25,16 @@ type Options struct {
 	// Logger names the logger in every message, such as "http". Groups opened
 	// with WithGroup are appended, separated by dots.
 	Logger string
+	// Live keeps the values of lines alive for a while, so that they can be
+	// expanded as they are now where the line is shown: a goreal.Realm. Nil shows
+	// them as they were when they were logged.
+	Live Keeper
+}
+
+// Keeper keeps values alive for a while, and returns the number by which they
+// are found, 0 if nobody could ask for them.
+type Keeper interface {
+	Keep(args ...any) console.Ref
 }
 
 // handler records and passes on. It is immutable.
@@ -35,6 +45,8 @@ type handler struct {
 	groups []string
 	// scopes holds the attributes of WithAttrs: scopes[i] belongs inside the first i groups.
 	scopes [][]value.Field
+	// kept holds the same as scopes, live; it is empty without Options.Live.
+	kept [][]slog.Attr
 }
 
 // New returns a handler that records each line as a console message of p and
@@ -65,7 +77,7 @@ func newHandler(emit func(time.Time, console.Message), next slog.Handler, o Opti
 	if writesToLog(next) {
 		next = newStdHandler(log.Writer(), log.Prefix(), log.Flags())
 	}
-	return &handler{emit: emit, next: next, o: o, scopes: make([][]value.Field, 1)}
+	return &handler{emit: emit, next: next, o: o, scopes: make([][]value.Field, 1), kept: make([][]slog.Attr, 1)}
 }
 
 // Enabled reports whether the line is recorded or passed on.
@@ -76,7 +88,12 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 // Handle records the line and passes it on. The error is that of the next handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= h.o.Level.Level() {
-		h.emit(r.Time, h.message(r))
+		m := h.message(r)
+		m.Request, m.Trace = producer.RequestOf(ctx)
+		if h.o.Live != nil && len(m.Args) > 1 {
+			m.Ref = h.keep(r, len(m.Args))
+		}
+		h.emit(r.Time, m)
 	}
 	if h.next != nil && h.next.Enabled(ctx, r.Level) {
 		return h.next.Handle(ctx, r)
@@ -92,6 +109,9 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := h.clone()
 	at := len(c.groups)
 	c.scopes[at] = appendAttrs(slices.Clone(c.scopes[at]), attrs)
+	if c.o.Live != nil {
+		c.kept[at] = append(slices.Clip(c.kept[at]), attrs...)
+	}
 	if c.next != nil {
 		c.next = c.next.WithAttrs(attrs)
 	}
@@ -105,7 +125,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	}
 	c := h.clone()
 	c.groups = append(slices.Clone(c.groups), name)
-	c.scopes = append(c.scopes, nil)
+	c.scopes, c.kept = append(c.scopes, nil), append(c.kept, nil)
 	if c.next != nil {
 		c.next = c.next.WithGroup(name)
 	}
@@ -114,7 +134,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 func (h *handler) clone() *handler {
 	c := *h
-	c.scopes = slices.Clone(h.scopes)
+	c.scopes, c.kept = slices.Clone(h.scopes), slices.Clone(h.kept)
 	return &c
 }
 

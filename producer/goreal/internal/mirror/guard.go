@@ -200,6 +200,27 @@ type immutable struct{}
 
 func (immutable) Do(f func()) error { f(); return nil }
 
+// frozen is the guard of a map that its maker gave away: nobody writes to it,
+// but what it holds is live.
+type frozen struct{}
+
+func (frozen) Do(f func()) error { f(); return nil }
+
+// OfFrozen is Of for such a map. Maps of its own type inside of it are frozen, too.
+func OfFrozen(v any) Value {
+	return Value{v: enter(reflect.ValueOf(v)), g: frozen{}, root: true, size: -1}
+}
+
+// inherited is the guard of v, which was found in a value that g guards.
+func inherited(g Guard, v reflect.Value) Guard {
+	if _, ok := g.(frozen); !ok || v.IsValid() && v.Kind() == reflect.Map && v.Type().Implements(frozenType) {
+		return g
+	}
+	return nil
+}
+
+var frozenType = reflect.TypeFor[interface{ Immutable() bool }]()
+
 // pinned makes a guard of somebody else's comparable.
 type pinned struct{ Guard }
 

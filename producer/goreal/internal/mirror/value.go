@@ -60,7 +60,10 @@ func enter(v reflect.Value) reflect.Value {
 }
 
 // child is a part of x, read under g.
-func (x Value) child(v reflect.Value, g Guard) Value { return Value{v: enter(v), g: g, size: -1} }
+func (x Value) child(v reflect.Value, g Guard) Value {
+	v = enter(v)
+	return Value{v: v, g: inherited(g, v), size: -1}
+}
 
 // Key identifies a value that can be reached on several ways: two equal Keys
 // are the same object. false for a value that has no place in memory.
@@ -140,7 +143,7 @@ func take(v reflect.Value) slot {
 	return s
 }
 
-func (s slot) under(g Guard) Value { return Value{v: s.v, g: g, size: s.size} }
+func (s slot) under(g Guard) Value { return Value{v: s.v, g: inherited(g, s.v), size: s.size} }
 
 // read runs f under a guard, which may be nil. A fault, from a value that was
 // torn because nothing guards it, becomes an error where the goroutine has SetPanicOnFault.

@@ -152,7 +152,7 @@ type edges struct {
 // guard sets the guard of all edges.
 func (w *edges) guard(g Guard) {
 	for i := range w.out {
-		w.out[i].To.g = g
+		w.out[i].To.g = inherited(g, w.out[i].To.v)
 	}
 }
 
