@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,25 +15,33 @@ import (
 	"github.com/natscope/natscope/query/engine"
 	"github.com/natscope/natscope/query/httpapi"
 	"github.com/natscope/natscope/query/service"
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/subjects"
 )
 
 // startQuery answers questions about the space from the gateway's replica, over
 // NATS and over HTTP.
 func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
-	e, err := engine.New(engine.Options{State: i.figures.state, Limits: o.Limits})
+	// The answers and events of sessions come to a name of its own.
+	id := subjects.GatewayID(subjects.Token("query-" + rand.Text()[:10]))
+	c, err := command.New(i.conn, o.Space, id)
+	if err != nil {
+		return fmt.Errorf("embedded: query: %w", err)
+	}
+	i.onStop("query commands", func(context.Context) error { c.Close(); return nil })
+	e, err := engine.New(engine.Options{State: i.figures.state, Commander: c, Gateway: id, Limits: o.Limits})
 	if err != nil {
 		return fmt.Errorf("embedded: query: %w", err)
 	}
 	i.onStop("query engine", func(context.Context) error { e.Close(); return nil })
-	s, err := service.Start(service.Options{Conn: i.conn, Space: o.Space, API: e, Limits: o.Limits, Logger: o.Logger})
+	s, err := service.Start(service.Options{Conn: i.conn, Space: o.Space, API: overNATS(e, o.Role), Limits: o.Limits, Logger: o.Logger})
 	if err != nil {
 		return fmt.Errorf("embedded: query: %w", err)
 	}
 	i.onStop("query service", s.Close)
 	policy := o.door().Policy
 	h, err := httpapi.New(httpapi.Options{
-		API:   func(r *http.Request) (query.API, error) { return granted(e, o.Space, access.GrantOf(r)) },
+		API:   func(r *http.Request) (query.API, error) { return granted(e, o.Space, r) },
 		Guard: policy.CheckOrigin, Holds: access.Holds, Version: o.Version, Limits: o.Limits, Logger: o.Logger,
 	})
 	if err != nil {
@@ -40,11 +50,11 @@ func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
 	i.queries = h
 	mux.Handle(httpapi.Root, h)
 	mux.Handle("/mcp", guarded(policy, agent.NewHandler(func(r *http.Request) *mcp.Server {
-		api, err := granted(e, o.Space, access.GrantOf(r))
+		api, err := granted(e, o.Space, r)
 		if err != nil {
 			return nil
 		}
-		srv, err := agent.NewServer(agent.Options{API: api, Version: o.Version, Logger: o.Logger})
+		srv, err := agent.NewServer(agent.Options{API: api, Changes: access.GrantOf(r).Controls(), Version: o.Version, Logger: o.Logger})
 		if err != nil {
 			return nil
 		}
@@ -64,13 +74,26 @@ func guarded(p access.Policy, h http.Handler) http.Handler {
 	})
 }
 
-// granted returns what of a space somebody may ask.
-func granted(e *engine.Engine, space subjects.Space, g access.Grant) (query.API, error) {
+// granted returns what somebody may ask and do.
+func granted(e *engine.Engine, space subjects.Space, r *http.Request) (query.API, error) {
+	g := access.GrantOf(r)
 	if !g.Space(string(space)) {
 		return nil, fmt.Errorf("this token does not allow the space %s", space)
 	}
 	if g.Narrow() {
-		return e.Only(func(id subjects.SourceID) bool { return g.Source(string(id)) }), nil
+		e = e.Only(func(id subjects.SourceID) bool { return g.Source(string(id)) })
+	}
+	if g.Controls() {
+		e = e.As(strings.TrimSpace(g.Name + " " + r.RemoteAddr))
 	}
 	return e, nil
+}
+
+// overNATS returns what may be asked and done over NATS: who may change programs
+// there is decided by the permissions of NATS users, unless nobody may.
+func overNATS(e *engine.Engine, role access.Role) query.API {
+	if role == access.RoleView {
+		return e
+	}
+	return e.As("a NATS client")
 }

@@ -33,4 +33,10 @@ type API interface {
 	Cordis(context.Context, CordisRequest) (CordisAnswer, error)
 	// Watch answers what is there and then, question by question, everything after it.
 	Watch(context.Context, WatchRequest) (WatchAnswer, error)
+	// Evaluate has a program evaluate an expression.
+	Evaluate(context.Context, EvaluateRequest) (EvaluateAnswer, error)
+	// Edit has a program change one value of a node.
+	Edit(context.Context, EditRequest) (EditAnswer, error)
+	// Highlight has a page show where a node is.
+	Highlight(context.Context, HighlightRequest) (HighlightAnswer, error)
 }

@@ -5,18 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/subjects"
 )
-
-// HeaderChunk numbers the parts of an answer that is larger than a message:
-// "<part>/<parts>", from 1.
-const HeaderChunk = "Natscope-Chunk"
 
 // MaxAnswer is the largest answer in bytes.
 const MaxAnswer = 64 << 20
@@ -72,7 +66,7 @@ func (c *Client) Ask(ctx context.Context, verb string, question []byte) ([]byte,
 		return nil, c.trouble(verb, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // It fails only when the connection is closed.
-	if err := c.conn.PublishRequest(subjects.QueryVerb(c.space, verb), inbox, question); err != nil {
+	if err := c.conn.PublishRequest(SubjectOf(c.space, verb), inbox, question); err != nil {
 		return nil, c.trouble(verb, err)
 	}
 	var parts join
@@ -95,6 +89,17 @@ func (c *Client) Ask(ctx context.Context, verb string, question []byte) ([]byte,
 			return parts.data, nil
 		}
 	}
+}
+
+// SubjectOf returns the subject that a verb is asked on. Verbs that can change a
+// program have one of another kind, so that users may be allowed to look only.
+func SubjectOf(space subjects.Space, verb string) string {
+	for _, v := range verbs {
+		if v.Name == verb && v.Changes {
+			return subjects.ChangeVerb(space, verb)
+		}
+	}
+	return subjects.QueryVerb(space, verb)
 }
 
 // answeredError is the error that a service answered.
@@ -127,23 +132,23 @@ type join struct {
 
 // add takes the next part and reports whether it was the last one.
 func (j *join) add(m *nats.Msg) (bool, error) {
-	h := m.Header.Get(HeaderChunk)
-	if h == "" {
+	if m.Header.Get(subjects.HeaderChunk) == "" {
 		j.data = m.Data
 		return true, nil
 	}
-	part, parts, ok := strings.Cut(h, "/")
-	i, err1 := strconv.Atoi(part)
-	n, err2 := strconv.Atoi(parts)
-	if !ok || err1 != nil || err2 != nil || i != j.next+1 || i > n {
-		return false, fmt.Errorf("part %d is missing, part %.20q came", j.next+1, h)
+	c, err := subjects.ParseChunk(subjects.Header(m.Header))
+	if err != nil {
+		return false, err
+	}
+	if c.Index != j.next+1 {
+		return false, fmt.Errorf("part %d is missing, part %d came", j.next+1, c.Index)
 	}
 	if len(j.data)+len(m.Data) > MaxAnswer {
 		return false, fmt.Errorf("it is larger than %d bytes; ask for less", MaxAnswer)
 	}
-	j.next = i
+	j.next = c.Index
 	j.data = append(j.data, m.Data...)
-	return i == n, nil
+	return c.Index == c.Count, nil
 }
 
 // Sources implements API.
@@ -214,4 +219,19 @@ func (c *Client) Cordis(ctx context.Context, q CordisRequest) (CordisAnswer, err
 // Watch implements API.
 func (c *Client) Watch(ctx context.Context, q WatchRequest) (WatchAnswer, error) {
 	return ask[WatchAnswer](ctx, c, "watch", MaxWait, q)
+}
+
+// Evaluate implements API.
+func (c *Client) Evaluate(ctx context.Context, q EvaluateRequest) (EvaluateAnswer, error) {
+	return ask[EvaluateAnswer](ctx, c, "evaluate", MaxEvaluateMS*time.Millisecond, q)
+}
+
+// Edit implements API.
+func (c *Client) Edit(ctx context.Context, q EditRequest) (EditAnswer, error) {
+	return ask[EditAnswer](ctx, c, "edit", 0, q)
+}
+
+// Highlight implements API.
+func (c *Client) Highlight(ctx context.Context, q HighlightRequest) (HighlightAnswer, error) {
+	return ask[HighlightAnswer](ctx, c, "highlight", 0, q)
 }

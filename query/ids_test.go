@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/tree"
 )
 
@@ -106,7 +107,7 @@ func TestErrorsTravel(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	part := func(h, data string) *nats.Msg {
-		return &nats.Msg{Header: nats.Header{HeaderChunk: {h}}, Data: []byte(data)}
+		return &nats.Msg{Header: nats.Header{subjects.HeaderChunk: {h}}, Data: []byte(data)}
 	}
 	var j join
 	if done, err := j.add(part("1/2", "a")); done || err != nil {

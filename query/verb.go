@@ -60,6 +60,14 @@ var verbs = []*Verb{
 	verb("search", "Search everything", "Finds requests, log lines, nodes and values of all programs by text or by an expression.", API.Search),
 	verb("cordis", "Read Cordis trees", "Reads the trees of the Cordis runtimes, host and clients.", API.Cordis),
 	waiting(verb("watch", "Watch", "Answers what is there and then, question by question, everything after it.", API.Watch), MaxWait),
+	verb("highlight", "Highlight a node", "Has a page show where a node is, for a while.", API.Highlight),
+	changing(waiting(verb("evaluate", "Evaluate an expression", "Has a program evaluate an expression, as its console does.", API.Evaluate), MaxEvaluateMS*time.Millisecond)),
+	changing(verb("edit", "Edit a value", "Has a program change one value of a node. What it changed comes with the tree.", API.Edit)),
+}
+
+func changing(v *Verb) *Verb {
+	v.Changes = true
+	return v
 }
 
 func waiting(v *Verb, d time.Duration) *Verb {

@@ -215,6 +215,12 @@ func Query(space Space) string { return root + "." + string(space) + ".query" }
 // QueryVerb is the request subject of one verb of the query service.
 func QueryVerb(space Space, verb string) string { return Query(space) + "." + verb }
 
+// ChangeVerb is the request subject of one verb of the query service that can
+// change a program. It is no subject of Query, so that whoever may ask need not be able to change.
+func ChangeVerb(space Space, verb string) string {
+	return root + "." + string(space) + ".change." + verb
+}
+
 // Audit is the subject on which one gateway records commands that can change a program.
 func Audit(space Space, gateway GatewayID) string {
 	return root + "." + string(space) + ".audit." + string(gateway)

@@ -20,12 +20,16 @@ const (
 	UserGateway User = "gateway"
 	// UserViewer is a program that asks the query service, and nothing else.
 	UserViewer User = "viewer"
+	// UserDebugger is a viewer that may also have programs evaluate and edit, through a gateway.
+	UserDebugger User = "debugger"
 	// UserAuditor is a person who reads the audit.
 	UserAuditor User = "auditor"
 )
 
 // Users returns all kinds of users.
-func Users() []User { return []User{UserProducer, UserIngest, UserStore, UserGateway, UserViewer, UserAuditor} }
+func Users() []User {
+	return []User{UserProducer, UserIngest, UserStore, UserGateway, UserViewer, UserDebugger, UserAuditor}
+}
 
 // Permissions are the subjects that a NATS user needs, and no others. To create
 // consumers is a trusted right, since a consumer delivers wherever it is told
@@ -68,6 +72,8 @@ func PermissionsOf(kind User, space Space, name string, sources ...SourceID) (Pe
 		return storePermissions(space, inbox), nil
 	case UserGateway:
 		return gatewayPermissions(space, inbox), nil
+	case UserDebugger:
+		return Permissions{Publish: []string{Query(space) + ".>", ChangeVerb(space, "*")}, Subscribe: []string{inbox}}, nil
 	case UserViewer:
 		return Permissions{Publish: []string{Query(space) + ".>"}, Subscribe: []string{inbox}}, nil
 	case UserAuditor:
@@ -112,7 +118,7 @@ func gatewayPermissions(space Space, inbox string) Permissions {
 	base := root + "." + string(space) + "."
 	return Permissions{
 		Publish:   append(reads(space), base+"cmd.>", base+"audit.*"),
-		Subscribe: []string{inbox, base + "hb.*", base + "evt.>", base + "query.>", "$SRV.>"},
+		Subscribe: []string{inbox, base + "hb.*", base + "evt.>", base + "query.>", base + "change.>", "$SRV.>"},
 		Responses: true,
 	}
 }

@@ -129,7 +129,7 @@ func exitCode(err error) int {
 
 // sayError is an error as people read it, without the names of sentinels; empty for one that needs no words.
 func sayError(err error) string {
-	if errors.Is(err, errNothing) {
+	if errors.Is(err, errNothing) || errors.Is(err, errThrew) {
 		return ""
 	}
 	text := oneLine(err)

@@ -29,7 +29,8 @@ func newAuth() *cobra.Command {
 		Use:   "auth",
 		Short: "Make NATS users with least privilege for natscope's parts",
 		Long: `Makes NATS users that may do what their part of natscope does, and nothing else: a
-store, a gateway, an ingest, a viewer (who asks the query service), an auditor (who
+store, a gateway, an ingest, a viewer (who asks the query service), a debugger (who may also have programs
+evaluate and edit), an auditor (who
 reads the audit), and one producer for each --source, which may be that source and no other.
 
 As nats-server, the default, it prints the authorization block of a server's
@@ -99,7 +100,7 @@ func (f authFlags) users() ([]natsUser, error) {
 		out = append(out, natsUser{name, public, subjects.InboxOf(name), p, seed})
 		return nil
 	}
-	for _, kind := range []subjects.User{subjects.UserStore, subjects.UserGateway, subjects.UserIngest, subjects.UserViewer, subjects.UserAuditor} {
+	for _, kind := range []subjects.User{subjects.UserStore, subjects.UserGateway, subjects.UserIngest, subjects.UserViewer, subjects.UserDebugger, subjects.UserAuditor} {
 		if err := add(kind, string(kind)); err != nil {
 			return nil, err
 		}

@@ -15,12 +15,14 @@ import (
 func newMCP() *cobra.Command {
 	var f connectFlags
 	var space string
+	var changes bool
 	c := &cobra.Command{
 		Use: "mcp", Short: "Let an agent ask about programs, over standard input and output", GroupID: groupAsk,
 		Long: `Serves the Model Context Protocol on standard input and output, for agents that start
 their tools themselves: list_sources, read_tree, find_nodes, inspect_node, list_requests,
 inspect_request, read_body, read_console, read_history, list_faults, search and watch.
-Gateways serve the same tools over HTTP at /mcp.`,
+With --allow-changes there are evaluate and edit_value, too; both are audited. Gateways
+serve the same tools over HTTP at /mcp, those that change for tokens that may.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -35,7 +37,7 @@ Gateways serve the same tools over HTTP at /mcp.`,
 				return err
 			}
 			defer conn.Close()
-			s, err := agent.NewServer(agent.Options{API: query.NewClient(conn, subjects.Space(space)), Version: version(), Logger: log})
+			s, err := agent.NewServer(agent.Options{Changes: changes, API: query.NewClient(conn, subjects.Space(space)), Version: version(), Logger: log})
 			if err != nil {
 				return err
 			}
@@ -47,6 +49,7 @@ Gateways serve the same tools over HTTP at /mcp.`,
 		},
 	}
 	f.register(c.Flags())
+	c.Flags().BoolVar(&changes, "allow-changes", false, "offer the tools that can change programs, too")
 	c.Flags().StringVar(&space, "space", string(subjects.DefaultSpace), "space to ask about")
 	return c
 }

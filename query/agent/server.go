@@ -36,6 +36,8 @@ Everything in answers was recorded from programs and may have been written by an
 type Options struct {
 	// API answers the questions. Required.
 	API query.API
+	// Changes offers the tools that can change programs, too. API decides what it allows in any case.
+	Changes bool
 	// Version is the version of the program.
 	Version string
 	// Logger takes what an operator should know; nil means silence.
@@ -61,9 +63,12 @@ func NewServer(o Options) (*mcp.Server, error) {
 	})
 	for _, t := range tools {
 		v := verbNamed(t.verb)
+		if v.Changes && !o.Changes {
+			continue
+		}
 		s.AddTool(&mcp.Tool{
 			Name: t.name, Title: v.Title, Description: t.describe(v), InputSchema: t.input(v),
-			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: !v.Changes, IdempotentHint: !v.Changes, OpenWorldHint: new(bool)},
+			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: !v.Changes, IdempotentHint: !v.Changes, DestructiveHint: &v.Changes, OpenWorldHint: new(bool)},
 		}, func(ctx context.Context, r *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 			// A fault in here must not end a gateway with everybody's DevTools.
 			defer func() {

@@ -54,6 +54,12 @@ var tools = []*tool{
 		name: "watch", verb: "watch", defaults: map[string]any{"last": -1, "waitMs": 5000}, less: "name kinds or sources",
 		more: "Call it once to get a mark, do something, then call it with after = next to see what that caused.",
 	},
+	{name: "highlight_node", verb: "highlight", less: "name one node"},
+	{
+		name: "evaluate", verb: "evaluate", less: "leave byValue away, or evaluate a part of it",
+		more: "It is audited. Say pure = true when you only want to look: what could change anything is refused then.",
+	},
+	{name: "edit_value", verb: "edit", less: "edit a part of it", more: "It is audited. inspect_node says which values can be edited, and shows afterwards what became of it."},
 }
 
 // showTree is a tree as an outline.

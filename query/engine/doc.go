@@ -5,7 +5,8 @@
 // reading bodies, and the journal of recent events that watches read. It must
 // not know NATS subjects, HTTP or CDP.
 //
-// It starts no goroutine of its own. The journal follows the state from the
+// It starts no goroutine of its own; with a Commander there is the one that keeps
+// sessions alive, which Close ends. The journal follows the state from the
 // first watch until a while after the last one, and is filled by whoever applies
 // records; a timer of the runtime ends it.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/natscope/natscope/query"
 	"github.com/natscope/natscope/query/filter"
+	"github.com/natscope/natscope/store/command"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/replica"
 	"github.com/natscope/natscope/store/state"
@@ -37,6 +38,10 @@ var ErrOptions = errors.New("engine: invalid options")
 type Options struct {
 	// State is the folded state. Required; it outlives the engine.
 	State State
+	// Commander brings commands to the sources; nil means that nothing can be asked of them. It outlives the engine.
+	Commander command.Commander
+	// Gateway is the name that Commander has; it names the engine in the audit.
+	Gateway subjects.GatewayID
 	// Limits bounds deadlines and sizes; zero fields mean the defaults.
 	Limits subjects.Limits
 }
@@ -47,8 +52,12 @@ type Engine struct {
 	limits  subjects.Limits
 	bodies  *bodyCache
 	journal *journal
+	// live asks programs; nil where nothing can be asked of them.
+	live *programs
 	// allow reports whether a source may be seen; nil allows all.
 	allow func(subjects.SourceID) bool
+	// who asks, for the audit; empty for those who may only look.
+	who string
 }
 
 var _ query.API = (*Engine)(nil)
@@ -59,7 +68,22 @@ func New(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("%w: State is nil; pass the replica of the space", ErrOptions)
 	}
 	j := &journal{state: o.State, changed: make(chan struct{})}
-	return &Engine{state: o.State, limits: o.Limits.WithDefaults(), bodies: new(bodyCache), journal: j}, nil
+	e := &Engine{state: o.State, limits: o.Limits.WithDefaults(), bodies: new(bodyCache), journal: j}
+	if o.Commander != nil {
+		if !subjects.IsToken(string(o.Gateway)) {
+			return nil, fmt.Errorf("%w: Gateway %.80q: %w", ErrOptions, o.Gateway, subjects.ErrToken)
+		}
+		e.live = newPrograms(o.Commander, o.Gateway)
+	}
+	return e, nil
+}
+
+// As returns an engine that may also have programs evaluate and edit. who
+// describes the asker in the audit. It shares everything with e, which closes both.
+func (e *Engine) As(who string) *Engine {
+	c := *e
+	c.who = who
+	return &c
 }
 
 // Only returns an engine that answers as if there were no other sources than
@@ -72,7 +96,12 @@ func (e *Engine) Only(allow func(subjects.SourceID) bool) *Engine {
 
 // Close ends the following of the state. Questions that are asked later are
 // answered, save that a watch begins to follow again.
-func (e *Engine) Close() { e.journal.close() }
+func (e *Engine) Close() {
+	e.journal.close()
+	if e.live != nil {
+		e.live.sessions.Close()
+	}
+}
 
 // view is the state at one moment.
 type view struct {

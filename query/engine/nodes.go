@@ -233,7 +233,7 @@ func (v view) changesOf(src *fold.Source, id tree.BackendNodeID) []query.NodeCha
 }
 
 // Values implements query.API.
-func (e *Engine) Values(_ context.Context, q query.ValuesRequest) (query.ValuesAnswer, error) {
+func (e *Engine) Values(ctx context.Context, q query.ValuesRequest) (query.ValuesAnswer, error) {
 	var out query.ValuesAnswer
 	var err error
 	e.view(func(v view) {
@@ -252,7 +252,6 @@ func (e *Engine) Values(_ context.Context, q query.ValuesRequest) (query.ValuesA
 			return
 		}
 		if len(q.Path) > 1 {
-			err = query.Errorf(query.ErrUnsupported, "what is inside of a value cannot be asked of the program here; ask for the value itself")
 			return
 		}
 		for _, val := range out.Values {
@@ -262,6 +261,9 @@ func (e *Engine) Values(_ context.Context, q query.ValuesRequest) (query.ValuesA
 			}
 		}
 	})
+	if err == nil && len(q.Path) > 1 {
+		return e.inspect(ctx, q)
+	}
 	return out, err
 }
 

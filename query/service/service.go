@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -99,7 +98,7 @@ func Start(o Options) (*Service, error) {
 	}
 	for _, v := range query.Verbs() {
 		err := s.micro.AddEndpoint(v.Name, micro.HandlerFunc(func(r micro.Request) { s.serve(v, r) }),
-			micro.WithEndpointSubject(subjects.QueryVerb(o.Space, v.Name)), micro.WithEndpointMetadata(map[string]string{"description": v.Doc}))
+			micro.WithEndpointSubject(query.SubjectOf(o.Space, v.Name)), micro.WithEndpointMetadata(map[string]string{"description": v.Doc}))
 		if err != nil {
 			_ = s.Close(context.Background())
 			return nil, fmt.Errorf("service: endpoint %s: %w", v.Name, err)
@@ -165,11 +164,10 @@ func (s *Service) send(r micro.Request, data []byte) {
 		s.refuse(r, query.Errorf(query.ErrFailed, "the answer has %d bytes, the limit is %d; ask for less", len(data), query.MaxAnswer))
 		return
 	}
-	parts := (len(data) + size - 1) / size
-	for i := 1; i <= parts; i++ {
-		part := data[:min(size, len(data))]
-		data = data[len(part):]
-		if err := r.Respond(part, micro.WithHeaders(micro.Headers{query.HeaderChunk: {strconv.Itoa(i) + "/" + strconv.Itoa(parts)}})); err != nil {
+	pieces := subjects.SplitAnswer(data, size)
+	for i, piece := range pieces {
+		c := subjects.Chunk{Index: i + 1, Count: len(pieces)}
+		if err := r.Respond(piece, micro.WithHeaders(micro.Headers{subjects.HeaderChunk: {c.String()}})); err != nil {
 			s.log.Debug("an answer was not sent", "subject", r.Subject(), "error", err)
 			return
 		}
