@@ -55,7 +55,7 @@ func TestAuthMakesUsersThatWork(t *testing.T) {
 		t.Error("somebody without a key gets in")
 	}
 	seeds, err := filepath.Glob(filepath.Join(keys, "*.nk"))
-	if err != nil || len(seeds) != 6 {
+	if err != nil || len(seeds) != 7 {
 		t.Fatalf("%v, %v", seeds, err)
 	}
 	for _, seed := range seeds {
@@ -98,7 +98,7 @@ func TestAuthMakesUsersThatWork(t *testing.T) {
 
 func TestAuthForNSC(t *testing.T) {
 	out, _, err := command(t, "auth", "--format", "nsc", "--space", "staging")
-	if err != nil || strings.Count(out, "nsc add user --name ") != 6 || !strings.Contains(out, "--allow-pub 'natscope.staging.rec.*.>'") || !strings.Contains(out, "--allow-pub-response=1024") {
+	if err != nil || strings.Count(out, "nsc add user --name ") != 7 || !strings.Contains(out, "--allow-pub 'natscope.staging.rec.*.>'") || !strings.Contains(out, "--allow-pub-response=1024") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, args := range [][]string{{"auth"}, {"auth", "--format", "x"}, {"auth", "--space", "A B", "--out", "x"}, {"auth", "--source", "a.b", "--out", "x"}} {
