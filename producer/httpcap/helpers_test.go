@@ -1,6 +1,7 @@
 package httpcap_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"os"
 	"regexp"
 	"slices"
@@ -192,4 +195,12 @@ func newBenchServer(b *testing.B) string {
 	}))
 	b.Cleanup(s.Close)
 	return s.URL
+}
+
+// withHints calls f for every informational response.
+func withHints(ctx context.Context, f func(code int, h http.Header)) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		f(code, http.Header(h))
+		return nil
+	}})
 }

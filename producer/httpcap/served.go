@@ -313,10 +313,16 @@ func (s *served) commit(done bool) {
 		(s.req.Method != http.MethodHead || s.total > 0) {
 		s.header = append(s.header, network.Header{"Content-Length", strconv.FormatInt(s.total, 10)})
 	}
-	if r.HasBody {
+	s.size, s.head = s.length, nil
+	if s.hijacked || s.status == http.StatusSwitchingProtocols {
+		// What follows is not the server's: neither its size nor its bytes are known.
+		s.size, s.sniff = -1, false
+		if s.body == nil {
+			s.body = uncaptured{}
+		}
+	} else if r.HasBody {
 		s.startBody()
 	}
-	s.size, s.head = s.length, nil
 	r.Headers = s.header
 	for _, h := range s.header {
 		if h[0] == "Content-Type" {
@@ -330,9 +336,6 @@ func (s *served) commit(done bool) {
 	if s.events != nil {
 		s.events.write(s.held)
 		s.held = nil
-	}
-	if s.hijacked || s.status == http.StatusSwitchingProtocols {
-		s.body, s.size = uncaptured{}, -1
 	}
 }
 

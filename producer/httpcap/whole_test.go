@@ -43,14 +43,24 @@ func TestBodiesAreWholeOrSaySo(t *testing.T) {
 
 const wholeSize, wholeCount = 20_000_000, 4
 
-// pattern is the body of request n.
-func pattern(n int) []byte {
-	b := make([]byte, wholeSize)
-	for i := range b {
-		b[i] = byte(i>>11) ^ byte(i) ^ byte(n*37)
+// patterns are the bodies of the requests, made once: the race detector is slow at it.
+var patterns = sync.OnceValue(func() (all [wholeCount][]byte) {
+	for n := range all {
+		b := make([]byte, wholeSize)
+		block := make([]byte, 1<<16)
+		for i := 0; i < len(b); i += len(block) {
+			for k := 0; k < len(block); k += 64 {
+				block[k], block[k+1] = byte(i>>16)^byte(n*37), byte(k>>6)
+			}
+			copy(b[i:], block)
+		}
+		all[n] = b
 	}
-	return b
-}
+	return all
+})
+
+// pattern is the body of request n.
+func pattern(n int) []byte { return patterns()[n] }
 
 func wholeBodies(t *testing.T, limits subjects.Limits, outage, whole bool) {
 	nats := natstest.Start(t)
