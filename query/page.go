@@ -10,7 +10,8 @@ const (
 	MaxLimit = 1000
 	// PageBytes is about how many bytes of JSON a page has at most; it ends earlier than its limit then.
 	PageBytes = 640 << 10
-	// MaxScan is how many things one question looks at; a page that found less ends there, and Next goes on.
+	// MaxScan is how many things one question looks at, for at most a tenth of a
+	// second; a page that found less ends there, and Next goes on.
 	MaxScan = 200_000
 )
 

@@ -154,6 +154,23 @@ and what changed of it lately. Ids are those that tree, find and history print.`
 	})
 }
 
+// find asks until everything was searched, or as many are found as were asked for.
+func (a *asker) find(q query.FindRequest) (query.FindAnswer, error) {
+	var all query.FindAnswer
+	limit := q.Limit
+	for {
+		x, err := ask(a, a.FindNodes, q)
+		if err != nil {
+			return all, err
+		}
+		all.Nodes, all.Next = append(all.Nodes, x.Nodes...), x.Next
+		if q.Limit = limit - len(all.Nodes); x.Next == "" || q.Limit <= 0 {
+			return all, nil
+		}
+		q.After = x.Next
+	}
+}
+
 func newFind() *cobra.Command {
 	var f askFlags
 	var q query.FindRequest
@@ -169,7 +186,7 @@ The exit code is 3 when nothing is found.`, cobra.MaximumNArgs(1), func(a *asker
 		if q.Text == "" && q.Filter == "" {
 			return usageError(errors.New("say what to find: a text, or --filter with an expression"))
 		}
-		found, err := ask(a, a.FindNodes, q)
+		found, err := a.find(q)
 		if err != nil {
 			return err
 		}
@@ -194,7 +211,7 @@ The exit code is 3 when nothing is found.`, cobra.MaximumNArgs(1), func(a *asker
 	fl := c.Flags()
 	fl.StringArrayVar(&sources, "source", nil, "only in this source (repeatable; * stands for any text)")
 	fl.StringVar(&q.Filter, "filter", "", "an expression that nodes must fulfil; docs/query.md has the language")
-	fl.IntVarP(&q.Limit, "limit", "n", query.DefaultLimit, "how many nodes to show, at most 1000")
+	fl.IntVarP(&q.Limit, "limit", "n", query.DefaultLimit, "how many nodes to show")
 	fl.BoolVar(&q.Values, "values", false, "with -o json: the values of the nodes, too")
 	_ = c.RegisterFlagCompletionFunc("source", f.sourceNames) // It fails only for a flag that is not there.
 	return c

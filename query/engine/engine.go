@@ -163,18 +163,31 @@ func newFilter(expression, text string) (*filter.Filter, error) {
 }
 
 // checkEvery is how many things are looked at between two looks at the clock.
-const checkEvery = 1024
+const checkEvery = 256
+
+// holdFor is how long one look at the state may take: whoever applies records,
+// and with it everybody's DevTools, waits meanwhile.
+const holdFor = 100 * time.Millisecond
 
 // budget ends the looking at things when their number or the time is used up.
 type budget struct {
-	ctx  context.Context
-	left int
+	ctx   context.Context
+	left  int
+	until time.Time
+}
+
+// newBudget begins a look at n things at most.
+func newBudget(ctx context.Context, n int) budget {
+	return budget{ctx: ctx, left: n, until: time.Now().Add(holdFor)}
 }
 
 // spend takes notice of one thing and reports whether there is a budget for it.
 func (b *budget) spend() bool {
 	b.left--
-	return b.left >= 0 && (b.left%checkEvery != 0 || b.ctx.Err() == nil)
+	if b.left < 0 {
+		return false
+	}
+	return b.left%checkEvery != 0 || b.ctx.Err() == nil && time.Now().Before(b.until)
 }
 
 // millis converts a time of a record to a time; 0 and nonsense are the zero time.

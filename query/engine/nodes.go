@@ -22,7 +22,7 @@ func (e *Engine) FindNodes(ctx context.Context, q query.FindRequest) (query.Find
 	var out query.FindAnswer
 	e.view(func(v view) {
 		out, err = query.FindAnswer{Nodes: []query.FoundNode{}}, nil
-		b := &budget{ctx, query.MaxScan}
+		b := newBudget(ctx, query.MaxScan)
 		bytes := 0
 		var lastSource *fold.Source
 		var last *tree.Entry

@@ -36,7 +36,7 @@ func page[T, A any](ctx context.Context, e *Engine, p query.Page, l lister[T, A]
 		return nil, paged, query.Errorf(query.ErrMalformed, "after and before exclude each other")
 	}
 	e.view(func(v view) {
-		r := &reader[T, A]{view: v, lister: l, limit: bound(p.Limit, query.DefaultLimit, query.MaxLimit), budget: budget{ctx, query.MaxScan}}
+		r := &reader[T, A]{view: v, lister: l, limit: bound(p.Limit, query.DefaultLimit, query.MaxLimit), budget: newBudget(ctx, query.MaxScan)}
 		if err = r.open(p); err != nil {
 			return
 		}

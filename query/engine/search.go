@@ -120,7 +120,7 @@ func (s *searcher) nodes(kind string) (more bool, err error) {
 	var hits []query.Hit
 	s.e.view(func(v view) {
 		hits, more = nil, false
-		b := &budget{s.ctx, query.MaxScan}
+		b := newBudget(s.ctx, query.MaxScan)
 		err = v.walk(query.FindRequest{Sources: s.q.Sources}, func(src *fold.Source, x *tree.Entry) bool {
 			if !b.spend() {
 				more = true

@@ -200,7 +200,7 @@ func fillFrom[T any](w *watch, v view, kind string, p query.Page, l func(*fold.S
 	if !w.kinds[kind] {
 		return nil
 	}
-	r := &reader[T, query.Event]{view: v, limit: p.Limit, budget: budget{context.Background(), query.MaxScan}, lister: lister[T, query.Event]{
+	r := &reader[T, query.Event]{view: v, limit: p.Limit, budget: newBudget(context.Background(), query.MaxScan), lister: lister[T, query.Event]{
 		list: query.ListSearch, lane: l,
 		take: func(v view, src *fold.Source, x *T) (query.Event, int, bool) {
 			h := as(src, x)

@@ -171,3 +171,44 @@ func TestWatchWaits(t *testing.T) {
 		t.Error("the watch did not wake")
 	}
 }
+
+func FuzzMark(f *testing.F) {
+	f.Add("ABCDEFGH-1-lz5n1s00-7")
+	f.Add("---")
+	f.Fuzz(func(t *testing.T, s string) {
+		m, err := parseMark(query.Mark(s))
+		if err != nil {
+			return
+		}
+		if again, err := parseMark(query.Mark(m.String())); err != nil || again != m {
+			t.Errorf("%q: %+v, again %+v, %v", s, m, again, err)
+		}
+	})
+}
+
+// TestJournalEnds: when nobody has watched for a while, the state is not followed any more.
+func TestJournalEnds(t *testing.T) {
+	m := newMemory(t, subjects.Limits{})
+	e := newEngine(t, m)
+	p := m.open("a")
+	w := must(t, e.Watch, query.WatchRequest{})
+	if len(m.watchers) != 1 {
+		t.Fatal("a watch does not follow the state, so this test shows nothing")
+	}
+	e.journal.idle()
+	if len(m.watchers) != 1 {
+		t.Error("it ended at once")
+	}
+	e.journal.mu.Lock()
+	e.journal.used = time.Now().Add(-journalIdle)
+	e.journal.mu.Unlock()
+	e.journal.idle()
+	if len(m.watchers) != 0 {
+		t.Error("it follows the state for ever")
+	}
+	p.log("log", "meanwhile")
+	w = must(t, e.Watch, query.WatchRequest{After: w.Next})
+	if got := strings.Join(told(w.Events), ", "); !strings.HasPrefix(got, "reset") || !strings.Contains(got, "log meanwhile") {
+		t.Errorf("after it: %s", got)
+	}
+}
