@@ -115,13 +115,14 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportAllocs()
 			found := 0
 			for b.Loop() {
-				d := &docCopy{}
+				d := newCopy()
 				s.during(func() { s.copyInto(d) })
 				if bc.query != "" {
 					d.show()
 					hits, _ := d.search(b.Context(), bc.query)
 					found = len(hits)
 				}
+				d.free()
 			}
 			b.ReportMetric(float64(found), "found")
 		})

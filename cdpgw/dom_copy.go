@@ -3,7 +3,9 @@ package cdpgw
 import (
 	"context"
 	"html"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/tree"
@@ -48,7 +50,8 @@ func (s *session) overCopy(f func(context.Context, *docCopy) (any, error)) any {
 			return nil, ctx.Err()
 		}
 		defer func() { <-s.gateway.copies }()
-		d := &docCopy{}
+		d := newCopy()
+		defer d.free()
 		s.during(func() { s.copyInto(d) })
 		if len(d.nodes) == 0 {
 			return nil, failf("The document could not be read.")
@@ -58,13 +61,26 @@ func (s *session) overCopy(f func(context.Context, *docCopy) (any, error)) any {
 	})
 }
 
+// copies keeps the memory of copies for the next one: people search again as they type.
+var copies = sync.Pool{New: func() any { return new([]copied) }}
+
+// newCopy returns a copy to fill, which must be freed.
+func newCopy() *docCopy { return &docCopy{nodes: (*copies.Get().(*[]copied))[:0]} }
+
+// free gives the memory back. Nothing may use the copy any more.
+func (d *docCopy) free() {
+	clear(d.nodes)
+	d.nodes = d.nodes[:0]
+	copies.Put(&d.nodes)
+}
+
 // copyInto fills d with the document as it is now.
 func (s *session) copyInto(d *docCopy) {
 	n := 16
 	for _, src := range s.sources() {
 		n += src.Tree.Len() + src.Tree.Len()/8 + 1
 	}
-	d.nodes = make([]copied, 0, n)
+	d.nodes = slices.Grow(d.nodes, n)
 	s.copyNode(d, node{}, -1, -1, 1)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/andybalholm/cascadia"
@@ -115,7 +116,11 @@ func (d *docCopy) css(ctx context.Context, query string, below int32, limit int,
 		return errTooSlow
 	}
 	deadline := time.Now().Add(matchWait)
-	mirror := d.mirror()
+	kept := mirrors.Get().(*[]html.Node)
+	defer mirrors.Put(kept)
+	mirror := d.mirror(*kept)
+	*kept = mirror
+	defer clear(mirror)
 	for i := below + 1; i < d.nodes[below].end; i++ {
 		if i%512 == 0 && (ctx.Err() != nil || time.Now().After(deadline)) {
 			return errTooSlow
@@ -177,11 +182,18 @@ func (d *docCopy) affordable(query string) bool {
 	return steps <= maxSteps
 }
 
-// mirror returns the document as the library's nodes, at the same places.
-func (d *docCopy) mirror() []html.Node {
-	out := make([]html.Node, len(d.nodes))
+// mirrors keeps the memory of mirrors for the next search.
+var mirrors = sync.Pool{New: func() any { return new([]html.Node) }}
+
+// mirror returns the document as the library's nodes, at the same places, in
+// room, which holds zero nodes, if that is large enough.
+func (d *docCopy) mirror(room []html.Node) []html.Node {
+	out := room[:min(len(d.nodes), cap(room))]
+	if len(out) < len(d.nodes) {
+		out = make([]html.Node, len(d.nodes))
+	}
 	lower := lowered{}
-	var room []html.Attribute
+	var attrs []html.Attribute
 	for i := range d.nodes {
 		c, m := &d.nodes[i], &out[i]
 		switch c.nodeType() {
@@ -191,10 +203,10 @@ func (d *docCopy) mirror() []html.Node {
 			m.Type, m.Data = html.TextNode, c.text
 		default:
 			m.Type, m.Data = html.ElementNode, lower.of(c.name)
-			if len(room) < len(c.attrs) {
-				room = make([]html.Attribute, max(4096, len(c.attrs)))
+			if len(attrs) < len(c.attrs) {
+				attrs = make([]html.Attribute, max(4096, len(c.attrs)))
 			}
-			m.Attr, room = room[:len(c.attrs):len(c.attrs)], room[len(c.attrs):]
+			m.Attr, attrs = attrs[:len(c.attrs):len(c.attrs)], attrs[len(c.attrs):]
 			for k, a := range c.attrs {
 				m.Attr[k].Key, m.Attr[k].Val = lower.of(a.Name), a.Value
 			}

@@ -128,10 +128,17 @@ func plainName(name string) bool {
 			return false
 		}
 	}
-	if len(name) > len("selectedcontent") {
+	var low [len("selectedcontent")]byte
+	if len(name) > len(low) {
 		return true
 	}
-	return !specialElements[strings.ToLower(name)]
+	for i := 0; i < len(name); i++ {
+		low[i] = name[i]
+		if 'A' <= name[i] && name[i] <= 'Z' {
+			low[i] += 'a' - 'A'
+		}
+	}
+	return !specialElements[string(low[:len(name)])]
 }
 
 // attributeName replaces what would end an attribute's name in markup, and what nobody sees.

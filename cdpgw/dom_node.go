@@ -40,7 +40,7 @@ const (
 )
 
 // place says what a node of the document stands for.
-type place int
+type place int8
 
 const (
 	placeDocument place = iota
