@@ -124,21 +124,6 @@ func (s *session) during(f func()) {
 	encodeAll(messages)
 }
 
-// sourceEvent brings an event of a source to the session that it is for.
-func (g *Gateway) sourceEvent(e command.Event) {
-	for _, s := range g.hub.all() {
-		if s.id == e.Session {
-			s.live(func() {
-				if s.source(e.Source) != nil {
-					s.pickEvent(e.Source, e.Event)
-				}
-			})
-			break
-		}
-	}
-	e.Acknowledge()
-}
-
 // complain shows a person who has only DevTools in front of them why something
 // was not done: DevTools itself tells of a failed edit nowhere.
 func (s *session) complain(text string) {

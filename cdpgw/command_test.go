@@ -41,7 +41,15 @@ type script struct {
 
 func newScript() *script { return &script{arrive: make(chan struct{})} }
 
-func (c *script) Do(ctx context.Context, src subjects.SourceID, _ subjects.Generation, r realm.Request) (json.RawMessage, error) {
+func (c *script) Do(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (json.RawMessage, error) {
+	answer, err := c.Start(ctx, src, gen, r)
+	if err != nil {
+		return nil, err
+	}
+	return answer()
+}
+
+func (c *script) Start(_ context.Context, src subjects.SourceID, _ subjects.Generation, r realm.Request) (command.Pending, error) {
 	x := sent{src, r.Method, string(r.Params), *r.Session}
 	c.mu.Lock()
 	c.sent = append(c.sent, x)
@@ -49,14 +57,16 @@ func (c *script) Do(ctx context.Context, src subjects.SourceID, _ subjects.Gener
 	c.arrive = make(chan struct{})
 	answer := c.answer
 	c.mu.Unlock()
-	if answer == nil {
-		return nil, nil
-	}
-	v, err := answer(x)
-	if err != nil || v == nil {
-		return nil, err
-	}
-	return json.Marshal(v)
+	return func() (json.RawMessage, error) {
+		if answer == nil {
+			return nil, nil
+		}
+		v, err := answer(x)
+		if err != nil || v == nil {
+			return nil, err
+		}
+		return json.Marshal(v)
+	}, nil
 }
 
 func (c *script) Tell(src subjects.SourceID, _ subjects.Generation, r realm.Request) error {

@@ -126,6 +126,9 @@ func (g *Gateway) serve(c *conn, t target) {
 	// A write that a stalled client blocks must not outlive the connection by much.
 	_ = c.burst.Conn.SetWriteDeadline(time.Now().Add(closeWait))
 	s.slow.Wait()
+	if g.realms != nil {
+		g.realms.CloseSession(s.id)
+	}
 	c.queue.close()
 	<-written
 	_ = c.ws.Close()

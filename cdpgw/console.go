@@ -166,7 +166,7 @@ func calledEvent(h *hub, src *fold.Source, e *console.Entry) consoleCalledEvent 
 		ev.Type = "log"
 	}
 	for i, raw := range e.Message.Args {
-		ev.Args = append(ev.Args, recorded(raw, objectPath{source: src.ID, order: e.Order, arg: i}))
+		ev.Args = append(ev.Args, recordedArg(raw, objectPath{source: src.ID, order: e.Order, arg: i}, e.Message.Ref))
 	}
 	if e.Message.Type == "clear" {
 		// One source must not clear the lines of the others.
@@ -185,7 +185,7 @@ func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDeta
 		d.Text = "Uncaught"
 	}
 	if len(x.Value) > 0 {
-		v := recorded(x.Value, objectPath{source: src.ID, order: e.Order, arg: exceptionArg})
+		v := recordedArg(x.Value, objectPath{source: src.ID, order: e.Order, arg: exceptionArg}, x.Ref)
 		d.Exception = &v
 	}
 	return d

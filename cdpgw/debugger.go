@@ -1,6 +1,7 @@
 package cdpgw
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // ScriptID names a file of a source. It follows from source and address, so it
@@ -20,26 +22,32 @@ type ScriptID string
 const maxScripts = 10000
 
 // debuggerState is what the client was told of the Debugger domain. Nothing can
-// be paused or read here: files are announced only because DevTools links a
-// stack to a file that it was told of, and shows no place at all for any other.
+// be paused here. Scripts of live realms can be read; other files are announced
+// because DevTools links a stack to a file that it was told of, and shows no place at all for any other.
 type debuggerState struct {
 	enabled bool
 	known   map[ScriptID]string
+	// scripts are those of live realms.
+	scripts scriptTable
 }
 
 var debuggerMethods = map[string]method{
 	"Debugger.enable":                 on((*session).debuggerEnable),
 	"Debugger.disable":                on((*session).debuggerDisable),
 	"Debugger.getScriptSource":        on((*session).debuggerGetScriptSource),
+	"Debugger.searchInContent":        on((*session).debuggerSearchInContent),
 	"Debugger.getPossibleBreakpoints": constant(map[string][]empty{"locations": {}}),
 	"Debugger.setAsyncCallStackDepth": constant(empty{}),
 	"Debugger.setBlackboxPatterns":    constant(empty{}),
 	"Debugger.setBreakpointsActive":   constant(empty{}),
 	"Debugger.setPauseOnExceptions":   constant(empty{}),
 	"Debugger.setSkipAllPauses":       constant(empty{}),
-	"Debugger.setBreakpointByUrl":     refuse("This source cannot be paused: natscope shows where its records came from."),
-	"Debugger.pause":                  refuse("This source cannot be paused: natscope shows where its records came from."),
+	"Debugger.setBreakpointByUrl":     refuse(noPause),
+	"Debugger.pause":                  refuse(noPause),
 }
+
+// noPause is what a client is told that wants to stop a program that has no debugger.
+const noPause = "These programs cannot be paused here: a Go program has no debugger that DevTools could use (delve is one), and a page is debugged in its own DevTools. Programs started with natscope run or attached with natscope attach have breakpoints."
 
 type scriptParsedEvent struct {
 	ScriptID           ScriptID    `json:"scriptId"`
@@ -78,22 +86,41 @@ func scriptOf(id subjects.SourceID, address string) ScriptID {
 
 // debuggerEnable tells of the files that the kept records name.
 func (s *session) debuggerEnable(empty) (any, error) {
-	if !s.debugger.enabled {
-		s.debugger = debuggerState{enabled: true, known: make(map[ScriptID]string)}
-		for _, src := range s.sources() {
-			for _, r := range src.Net.Requests {
-				s.announce(src, r.Start.Value.Stack)
-			}
-			for _, e := range src.Console.Entries {
-				s.announceEntry(fold.Change{Source: src, Console: e})
-			}
-		}
+	result := map[string]string{"debuggerId": "natscope." + string(s.target.id())}
+	if s.debugger.enabled {
+		return result, nil
 	}
-	return map[string]string{"debuggerId": "natscope." + string(s.target.id())}, nil
+	s.debugger.enabled, s.debugger.known = true, make(map[ScriptID]string)
+	var live []liveAt
+	for _, src := range s.sources() {
+		if at, ok := s.withScripts(src); ok && len(live) < maxAttended {
+			live = append(live, at)
+			continue
+		}
+		s.announceAll(src)
+	}
+	if len(live) == 0 {
+		return result, nil
+	}
+	return later(func(ctx context.Context) (any, error) {
+		s.listScripts(ctx, live)
+		return result, nil
+	}), nil
+}
+
+// announceAll tells of the files that the records of a source name.
+func (s *session) announceAll(src *fold.Source) {
+	for _, r := range src.Net.Requests {
+		s.announce(src, r.Start.Value.Stack)
+	}
+	for _, e := range src.Console.Entries {
+		s.announceEntry(fold.Change{Source: src, Console: e})
+	}
 }
 
 func (s *session) debuggerDisable(empty) (any, error) {
-	s.debugger = debuggerState{}
+	s.debugger.enabled, s.debugger.known = false, nil
+	s.debugger.scripts.clear()
 	return nil, nil
 }
 
@@ -136,8 +163,18 @@ type scriptParams struct {
 	ScriptID ScriptID `json:"scriptId"`
 }
 
-// debuggerGetScriptSource says in the place of the text that there is none.
+// debuggerGetScriptSource returns the text of a live script, and says in the
+// place of any other that there is none.
 func (s *session) debuggerGetScriptSource(p scriptParams) (any, error) {
+	if at, ok := s.scriptRealm(p.ScriptID); ok {
+		return s.queued(at.realmOf, func(ctx context.Context, t *turn) (any, error) {
+			text, err := s.scriptText(ctx, at, p.ScriptID, t.over)
+			if err != nil {
+				return nil, err
+			}
+			return realm.ScriptSourceResult{ScriptSource: text}, nil
+		}), nil
+	}
 	address, ok := s.debugger.known[p.ScriptID]
 	if !ok {
 		return nil, failf("No script for id: %.80s", p.ScriptID)

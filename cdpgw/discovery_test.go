@@ -200,7 +200,7 @@ func TestProtocol(t *testing.T) {
 			events[d.Domain+"."+e.Name] = true
 		}
 	}
-	if len(commands) != len(methods) || !commands["DOM.getDocument"] || commands["Runtime.evaluate"] {
+	if len(commands) != len(methods) || !commands["DOM.getDocument"] || !commands["Runtime.evaluate"] || commands["Page.navigate"] {
 		t.Errorf("%d commands, want the %d methods", len(commands), len(methods))
 	}
 	if !events["DOM.childNodeInserted"] || !events["Inspector.detached"] {

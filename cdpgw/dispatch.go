@@ -46,7 +46,7 @@ func constant(result any) method {
 }
 
 // methods is the table of everything that the gateway implements.
-var methods = merge(pageMethods, domMethods, networkMethods, ioMethods, runtimeMethods, debuggerMethods, logMethods, overlayMethods, targetMethods, inspectorMethods, cssMethods, editMethods, realmMethods, cordisMethods)
+var methods = merge(pageMethods, domMethods, networkMethods, ioMethods, runtimeMethods, evaluateMethods, objectMethods, debuggerMethods, logMethods, overlayMethods, targetMethods, inspectorMethods, cssMethods, editMethods, realmMethods, cordisMethods)
 
 func merge(tables ...map[string]method) map[string]method {
 	all := make(map[string]method)
@@ -101,19 +101,28 @@ func (s *session) run(space *fold.Space, in incoming, run call) (messages []unen
 	defer func() { s.space = nil }()
 	result, err := run(s)
 	s.syncWatched(false)
-	if f, ok := result.(later); ok && err == nil {
-		s.start(in, f)
-		return
+	switch f := result.(type) {
+	case later:
+		if err == nil {
+			s.start(in, f, func() {})
+			return
+		}
+	case ordered:
+		if err == nil {
+			s.start(in, f.run, f.over)
+			return
+		}
 	}
 	s.postpone(answerTo(in, result, err))
 	return
 }
 
-// start runs a slow command.
-func (s *session) start(in incoming, f later) {
+// start runs a slow command, or calls dropped if too many run.
+func (s *session) start(in incoming, f later, dropped func()) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
+		dropped()
 		s.answer(in, nil, errBusy())
 		return
 	}

@@ -83,7 +83,7 @@ func TestErrors(t *testing.T) {
 		{"no method", `{"id":7}`, codeInvalidRequest, "Message must have string 'method' property", 7},
 		{"method is a number", `{"id":8,"method":3}`, codeInvalidRequest, "Message must have string 'method' property", 8},
 		{"unknown method", `{"id":9,"method":"Foo.bar"}`, codeNotFound, "'Foo.bar' wasn't found", 9},
-		{"evaluation", `{"id":10,"method":"Runtime.evaluate","params":{"expression":"1"}}`, codeNotFound, "'Runtime.evaluate' wasn't found", 10},
+		{"evaluation where nothing can evaluate", `{"id":10,"method":"Runtime.evaluate","params":{"expression":"1"}}`, codeServer, "This gateway only shows what sources recorded: it was started without a connection to them.", 10},
 		{"bad params", `{"id":11,"method":"DOM.requestChildNodes","params":{"nodeId":"x"}}`, codeInvalidParams, "Invalid parameters", 11},
 		{"params are a list", `{"id":12,"method":"DOM.requestChildNodes","params":[]}`, codeInvalidParams, "Invalid parameters", 12},
 		{"unknown session", `{"id":13,"method":"DOM.enable","sessionId":"S"}`, codeSession, "Session with given id not found.", 13},
@@ -135,7 +135,7 @@ func TestConnectionsDoNotMix(t *testing.T) {
 func TestLargeMessages(t *testing.T) {
 	_, server := serve(t, shop(t))
 	c := dial(t, server, "dev")
-	c.fails("Runtime.evaluate", map[string]string{"expression": strings.Repeat("x", 200<<10)}, codeNotFound)
+	c.fails("Runtime.evaluate", map[string]string{"expression": strings.Repeat("x", 200<<10)}, codeServer)
 	from := c.count()
 	c.write(strings.Repeat("x", 10<<20))
 	c.until(from, "error", func(m received) bool { return m.Error != nil && m.Error.Code == codeParse })

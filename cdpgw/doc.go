@@ -20,10 +20,16 @@
 //  4. One goroutine per source that a connection highlights or picks in, while
 //     there is something to tell it; it ends at most a second after the connection.
 //  5. The callback of the sources' events, which ends with the Commander's stop.
+//  6. One goroutine per source with a live realm whose session is being opened for
+//     a connection, or whose event waits until the connection has room again.
+//
+// Commands to live realms (live_lane.go) are slow commands with an order: those of
+// one connection to one realm are sent in the order in which they came, and each
+// is answered when the realm has answered it.
 //
 // Locks, in the order in which they are taken: the state's lock (View by a
 // reader, the write lock by whoever applies records), hub.mu, session.mu,
-// overlayLanes.mu, queue.mu. None is held during a socket operation or while a
+// overlayLanes.mu, liveState.mu, scriptTable.mu, queue.mu. None is held during a socket operation or while a
 // source is asked, and no code below a View calls the state again. Since every
 // command runs inside a View and every live change comes under the write lock, a
 // session sees commands and changes in one order, and the order of its queue is

@@ -138,6 +138,9 @@ func (s *session) lookup(p nodeParams) (node, error) {
 			src, e, err := s.component(o)
 			return node{placeTree, src, e}, err
 		}
+		if n, ok := s.nodeOfObject(p.ObjectID); ok {
+			return n, nil
+		}
 		return node{}, failf("Object id doesn't reference a Node")
 	}
 	return node{}, failf("Either nodeId, backendNodeId or objectId must be specified")

@@ -15,6 +15,7 @@ func (s *session) domSetInspectedNode(p nodeParams) (any, error) {
 	h := hitOf(n)
 	if d := &s.dom; len(d.inspected) == 0 || d.inspected[0] != h {
 		// DevTools selects again what is selected when the document was reset.
+		s.realms.inspections++
 		d.inspected = slices.Insert(d.inspected, 0, h)
 		d.inspected = d.inspected[:min(len(d.inspected), maxInspected)]
 	}

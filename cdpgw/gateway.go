@@ -77,6 +77,8 @@ type Gateway struct {
 	mux      *http.ServeMux
 	// commander is nil in a gateway that only shows.
 	commander Commander
+	// realms are the sessions at live realms; nil without a commander.
+	realms *command.Sessions
 	// sessions counts the sessions, whose ids are never used twice.
 	sessions atomic.Int64
 	counts   counters
@@ -173,8 +175,10 @@ func (g *Gateway) listen(o Options) error {
 		g.deaf()
 		return err
 	}
+	g.realms = command.NewSessions(g.commander, g.id, g.sessionLost)
 	hangUp := g.deaf
 	g.deaf = func() {
+		g.realms.Close()
 		stop()
 		hangUp()
 	}

@@ -87,9 +87,16 @@ func (s *session) component(o nodeObject) (*fold.Source, *tree.Entry, error) {
 	return src, e, nil
 }
 
-// domResolveNode returns the object of a component.
-func (s *session) domResolveNode(p nodeParams) (any, error) {
-	n, err := s.lookup(p)
+// resolveParams name a node whose object is wanted.
+type resolveParams struct {
+	nodeParams
+	ObjectGroup string `json:"objectGroup"`
+}
+
+// domResolveNode returns the object of a component: the live one where its realm
+// has it, and else one of its recorded values.
+func (s *session) domResolveNode(p resolveParams) (any, error) {
+	n, err := s.lookup(p.nodeParams)
 	if err != nil {
 		return nil, err
 	}
@@ -97,20 +104,102 @@ func (s *session) domResolveNode(p nodeParams) (any, error) {
 		return nil, failf("%s", noObject)
 	}
 	o := nodeObject{source: n.source.ID, backend: n.entry.Backend}
-	return map[string]remoteObject{"object": {Type: "object", Subtype: "node", ClassName: elementName(n.entry.Name), Description: elementName(n.entry.Name), ObjectID: o.id()}}, nil
+	recorded := map[string]remoteObject{"object": {Type: "object", Subtype: "node", ClassName: elementName(n.entry.Name), Description: elementName(n.entry.Name), ObjectID: o.id()}}
+	at, err := s.liveRealm(n.source, realm.MethodResolveNode)
+	if err != nil || n.source.Tree.Detached {
+		return recorded, nil
+	}
+	ref := objectRef{at: at, find: realm.MethodResolveNode, params: realm.ResolveNodeParams{ID: n.entry.ID, ObjectGroup: p.ObjectGroup}}
+	h := hitOf(n)
+	return s.queued(at.realmOf, func(ctx context.Context, t *turn) (any, error) {
+		raw, err := s.objectOf(ctx, ref, t.over)
+		if err != nil {
+			return recorded, nil
+		}
+		raw = s.translatorOf(at).translate(raw)
+		var object struct {
+			ObjectID ObjectID `json:"objectId"`
+		}
+		if json.Unmarshal(raw, &object) == nil && object.ObjectID != "" {
+			s.realms.mu.Lock()
+			remember(&s.realms.nodes, object.ObjectID, h)
+			s.realms.mu.Unlock()
+		}
+		return realm.ObjectResult{Object: raw}, nil
+	}), nil
 }
 
-// domRequestNode makes the node of an object known.
+// domRequestNode makes the node of an object known. A live object's node is asked of its realm.
 func (s *session) domRequestNode(p nodeParams) (any, error) {
-	n, err := s.lookup(nodeParams{ObjectID: p.ObjectID})
+	if n, err := s.lookup(nodeParams{ObjectID: p.ObjectID}); err == nil {
+		return s.nodeID(n)
+	}
+	ref, ok, err := s.object(p.ObjectID, realm.MethodNodeOf)
 	if err != nil {
 		return nil, err
 	}
+	if !ok {
+		return nil, failf("Object id doesn't reference a Node")
+	}
+	return s.queued(ref.at.realmOf, func(ctx context.Context, _ *turn) (any, error) {
+		id, err := s.nodeOf(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return ending(s, func() (any, error) {
+			src := s.source(ref.at.source)
+			if src == nil || id == 0 {
+				return nil, failf("Object id doesn't reference a Node")
+			}
+			e := src.Tree.Node(id)
+			if e == nil {
+				return nil, failf("The component of this object is not in the tree (any more).")
+			}
+			n := node{placeTree, src, e}
+			s.realms.mu.Lock()
+			remember(&s.realms.nodes, p.ObjectID, hitOf(n))
+			s.realms.mu.Unlock()
+			return s.nodeID(n)
+		})
+	}), nil
+}
+
+// nodeID makes a node known and returns its id.
+func (s *session) nodeID(n node) (any, error) {
 	known := s.pushPath(n)
 	if known == nil {
 		return nil, failf("Document needs to be requested first")
 	}
 	return map[string]NodeID{"nodeId": known.id}, nil
+}
+
+// nodeOf asks a realm for the node of an object; 0 is none.
+func (s *session) nodeOf(ctx context.Context, ref objectRef) (tree.NodeID, error) {
+	id, err := s.resolve(ctx, ref)
+	if err != nil {
+		return 0, err
+	}
+	params, err := json.Marshal(realm.NodeOfParams{ObjectID: id})
+	if err != nil {
+		return 0, err
+	}
+	raw, err := s.ask(ctx, ref.at, realm.MethodNodeOf, params, nil)
+	var r realm.NodeOfResult
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	return r.ID, err
+}
+
+// nodeOfObject returns the node of an object that was asked for before.
+func (s *session) nodeOfObject(id ObjectID) (node, bool) {
+	s.realms.mu.Lock()
+	h, ok := s.realms.nodes[id]
+	s.realms.mu.Unlock()
+	if !ok {
+		return node{}, false
+	}
+	return s.find(h.id, h.source)
 }
 
 // nodeProperties opens a component, or a value in one.

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects/console"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/value"
 )
 
@@ -34,8 +36,8 @@ type internalProperty struct {
 	Value remoteObject `json:"value"`
 }
 
-// runtimeGetProperties opens a recorded value: one level, as it was recorded. It has no accessors.
-func (s *session) runtimeGetProperties(p getPropertiesParams) (any, error) {
+// recordedProperties opens a recorded value: one level, as it was recorded. It has no accessors.
+func (s *session) recordedProperties(p getPropertiesParams) (any, error) {
 	if o, ok := parseNodeObject(p.ObjectID); ok {
 		return s.nodeProperties(o, p)
 	}
@@ -74,14 +76,7 @@ func (s *session) recordedValue(path objectPath) (json.RawMessage, error) {
 	if src == nil {
 		return nil, failf("The source of this object is gone.")
 	}
-	entries := src.Console.Entries
-	var e *console.Entry
-	if len(entries) > 0 && path.order >= entries[0].Order {
-		// The kept entries are numbered without holes.
-		if i := path.order - entries[0].Order; i < uint64(len(entries)) {
-			e = entries[i]
-		}
-	}
+	e := entryOf(src, path.order)
 	switch {
 	case e == nil:
 		return nil, failf("This object belongs to a console line that is no longer kept.")
@@ -91,6 +86,46 @@ func (s *session) recordedValue(path objectPath) (json.RawMessage, error) {
 		return e.Message.Args[path.arg], nil
 	}
 	return nil, failf("Could not find object with given id")
+}
+
+// entryOf returns a console entry by its number, nil if it is not kept any more.
+func entryOf(src *fold.Source, order uint64) *console.Entry {
+	entries := src.Console.Entries
+	if len(entries) == 0 || order < entries[0].Order {
+		return nil
+	}
+	// The kept entries are numbered without holes.
+	if i := order - entries[0].Order; i < uint64(len(entries)) {
+		return entries[i]
+	}
+	return nil
+}
+
+// recordedRef returns how the live value of a recorded one is found; false when its realm does not keep it.
+func (s *session) recordedRef(path objectPath, m realm.Method) (objectRef, bool, error) {
+	src := s.source(path.source)
+	if src == nil {
+		return objectRef{}, false, nil
+	}
+	e := entryOf(src, path.order)
+	var ref console.Ref
+	arg := path.arg
+	switch {
+	case e == nil:
+	case arg == exceptionArg && e.Exception != nil:
+		ref, arg = e.Exception.Ref, 0
+	case arg >= 0 && e.Message != nil:
+		ref = e.Message.Ref
+	}
+	if ref == 0 || s.gateway.hub.contextOf(src.ID, e.Generation) == 0 {
+		return objectRef{}, false, nil
+	}
+	at, err := s.liveRealm(src, realm.MethodResolveArgument)
+	if err != nil || !at.can(m) {
+		return objectRef{}, false, nil
+	}
+	return objectRef{at: at, find: realm.MethodResolveArgument, was: path.id(),
+		params: realm.ResolveArgumentParams{Ref: ref, Arg: arg, ObjectGroup: recordGroup}}, true, nil
 }
 
 // properties lists the own properties of a value.

@@ -19,7 +19,7 @@ var protocolEvents = []string{
 	"Network.webSocketFrameSent", "Network.webSocketHandshakeResponseReceived", "Network.webSocketWillSendHandshakeRequest",
 	"Overlay.inspectModeCanceled", "Overlay.inspectNodeRequested", "Overlay.nodeHighlightRequested",
 	"Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
-	"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Runtime.executionContextCreated", "Runtime.executionContextDestroyed",
+	"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Runtime.executionContextCreated", "Runtime.executionContextDestroyed", "Runtime.inspectRequested",
 }
 
 // protocolDomain is one domain in the answer of /json/protocol.

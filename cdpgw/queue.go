@@ -1,6 +1,9 @@
 package cdpgw
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // The bounds of a connection's outgoing queue. Live events count against the
 // first two: a viewer that falls behind by more is closed, because it cannot be
@@ -30,6 +33,8 @@ type queue struct {
 	// ready wakes the writer, room wakes the reader; both hold at most one token.
 	ready chan struct{}
 	room  chan struct{}
+	// waiters are closed when the writer has sent something.
+	waiters []chan struct{}
 }
 
 // message is an encoded message, or the place of one that is still being encoded.
@@ -148,6 +153,7 @@ func (q *queue) sent() {
 	q.waiting.answers -= q.taken.answers
 	q.taken = load{}
 	wake(q.room)
+	q.drained()
 }
 
 // full reports whether so many answers wait that no command should be taken.
@@ -157,6 +163,36 @@ func (q *queue) full() bool {
 	return q.waiting.answers > q.bounds.answers && !q.closed
 }
 
+// roomy reports whether the queue is far from its bounds.
+func (q *queue) roomy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed || q.waiting.live <= q.bounds.live/4 && q.waiting.bytes <= q.bounds.bytes/4
+}
+
+// drained wakes whoever waits for the queue to be roomy; q.mu is held.
+func (q *queue) drained() {
+	for _, c := range q.waiters {
+		close(c)
+	}
+	q.waiters = nil
+}
+
+// wait waits until the queue is roomy, closed, or ctx ends.
+func (q *queue) wait(ctx context.Context) {
+	for !q.roomy() {
+		c := make(chan struct{})
+		q.mu.Lock()
+		q.waiters = append(q.waiters, c)
+		q.mu.Unlock()
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // close lets nothing more in and wakes both ends.
 func (q *queue) close() {
 	q.mu.Lock()
@@ -164,6 +200,7 @@ func (q *queue) close() {
 	q.closed = true
 	wake(q.ready)
 	wake(q.room)
+	q.drained()
 }
 
 func wake(c chan struct{}) {

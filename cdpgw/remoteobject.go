@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/value"
 )
 
@@ -84,6 +85,16 @@ func recorded(raw json.RawMessage, path objectPath) remoteObject {
 	if len(v.Items)+len(v.Fields)+len(v.Entries) > 0 || container(v.Kind) {
 		o.ObjectID = path.id()
 		o.Preview = previewOf(v, o)
+	}
+	return o
+}
+
+// recordedArg returns a recorded argument as an object. One whose live object the
+// realm may still have can be opened also where nothing in it was recorded.
+func recordedArg(raw json.RawMessage, path objectPath, ref console.Ref) remoteObject {
+	o := recorded(raw, path)
+	if ref != 0 && o.ObjectID == "" && (o.Type == "function" || o.Type == "symbol" || o.Type == "object" && o.Subtype != "null") {
+		o.ObjectID = path.id()
 	}
 	return o
 }

@@ -20,13 +20,11 @@ var runtimeMethods = map[string]method{
 	"Runtime.enable":                  on((*session).runtimeEnable),
 	"Runtime.disable":                 on((*session).runtimeDisable),
 	"Runtime.discardConsoleEntries":   on((*session).runtimeDiscardConsoleEntries),
-	"Runtime.getProperties":           on((*session).runtimeGetProperties),
 	"Runtime.getIsolateId":            on((*session).runtimeGetIsolateID),
-	"Runtime.releaseObject":           constant(empty{}),
-	"Runtime.releaseObjectGroup":      constant(empty{}),
 	"Runtime.addBinding":              constant(empty{}),
 	"Runtime.removeBinding":           constant(empty{}),
 	"Runtime.runIfWaitingForDebugger": constant(empty{}),
+	"Runtime.setAsyncCallStackDepth":  constant(empty{}),
 }
 
 // executionContext describes a context as the protocol does.
@@ -101,6 +99,8 @@ func (s *session) syncContext(src *fold.Source) {
 	}
 	if known != nil {
 		delete(s.runtime.contexts, src.ID)
+		s.abandon(realmOf{src.ID, known.generation})
+		s.forgetScripts(src.ID, known.id)
 		s.event("Runtime.executionContextDestroyed", contextDestroyedEvent{ID: known.id, UniqueID: known.uniqueID(src.ID)})
 	}
 	if current != nil {
@@ -109,6 +109,7 @@ func (s *session) syncContext(src *fold.Source) {
 			ID: current.id, Origin: originOf(frameURL(s.target.space, src)), Name: src.Name(), UniqueID: current.uniqueID(src.ID),
 			AuxData: contextData{IsDefault: true, Type: "default", FrameID: frameOf(src.ID)},
 		}})
+		s.attend(src.ID)
 	}
 }
 

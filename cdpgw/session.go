@@ -45,6 +45,7 @@ type session struct {
 	resource resourceState
 	overlay  overlayState
 	cordis   cordisState
+	realms   liveState
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {

@@ -146,7 +146,12 @@ func (s *session) take(m *nats.Msg, r realm.Request) {
 		s.t.p.commands.answer(&x.call, nil, fmt.Errorf("%w: %d commands of this session run already; wait for some or cancel them", realm.ErrBusy, n))
 		return
 	}
-	x.ctx, x.cancel = context.WithTimeout(s.ctx, r.Deadline(s.t.p.o.Limits.Command))
+	limit := s.t.p.o.Limits.Command
+	if r.DeadlineMS > 0 {
+		// The lease sees to it that nothing runs on for somebody who left.
+		limit = max(limit, maxSessionDeadline)
+	}
+	x.ctx, x.cancel = context.WithTimeout(s.ctx, r.Deadline(limit))
 	s.calls[x] = struct{}{}
 	s.mu.Unlock()
 	if !s.post(func() { s.do(x) }) {

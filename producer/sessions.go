@@ -20,6 +20,9 @@ const (
 	maxSessions = 64
 	// maxSessionCommands is how many commands of one session are under way at once.
 	maxSessionCommands = 64
+	// maxSessionDeadline bounds a command of a session that names its own deadline:
+	// a heap snapshot or a promise may take longer than other commands.
+	maxSessionDeadline = 10 * time.Minute
 )
 
 // sessions are those that are open at the realm of a source.

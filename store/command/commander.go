@@ -35,12 +35,18 @@ func (e Event) Acknowledged(f func()) Event {
 	return e
 }
 
+// Pending waits for the answer to a command that was sent. It is called once.
+type Pending func() (json.RawMessage, error)
+
 // Commander brings commands to sources and their events back. Its methods are
 // safe for concurrent use.
 type Commander interface {
 	// Do asks one generation of a source and returns the result. The error wraps
 	// one of package realm's: ErrGone, at once, when nobody is there.
 	Do(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (json.RawMessage, error)
+	// Start is Do in two steps: the command is sent when it returns, so that those
+	// of one caller arrive in their order, and Pending waits, until ctx ends.
+	Start(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (Pending, error)
 	// Tell is Do for a command whose answer nobody needs. It does not wait.
 	Tell(src subjects.SourceID, gen subjects.Generation, r realm.Request) error
 	// Listen calls f for each event of this gateway's sessions until stop is

@@ -2,10 +2,12 @@ package command
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +30,9 @@ type NATS struct {
 	space   subjects.Space
 	gateway subjects.GatewayID
 	sub     *nats.Subscription
-	last    atomic.Uint64
+	// prefix begins the tokens of this Commander, last counts them.
+	prefix string
+	last   atomic.Uint64
 
 	mu       sync.Mutex // guards all below
 	waiting  map[string]*waiting
@@ -56,7 +60,8 @@ func New(nc *nats.Conn, space subjects.Space, gateway subjects.GatewayID) (*NATS
 	if !subjects.IsToken(string(space)) || !subjects.IsToken(string(gateway)) {
 		return nil, fmt.Errorf("command: space %.80q, gateway %.80q: %w", space, gateway, subjects.ErrToken)
 	}
-	c := &NATS{nc: nc, space: space, gateway: gateway, waiting: make(map[string]*waiting)}
+	// What another process with the same name is answered must not be taken for its own.
+	c := &NATS{nc: nc, space: space, gateway: gateway, prefix: strings.ToLower(rand.Text()[:8]), waiting: make(map[string]*waiting)}
 	sub, err := nc.Subscribe(subjects.SessionsOf(space, gateway), c.received)
 	if err != nil {
 		return nil, fmt.Errorf("command: listen to answers and events: %w", err)
@@ -83,6 +88,15 @@ var errClosed = fmt.Errorf("%w: the gateway is stopping", realm.ErrFailed)
 
 // Do implements Commander.
 func (c *NATS) Do(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (json.RawMessage, error) {
+	answer, err := c.Start(ctx, src, gen, r)
+	if err != nil {
+		return nil, err
+	}
+	return answer()
+}
+
+// Start implements Commander.
+func (c *NATS) Start(ctx context.Context, src subjects.SourceID, gen subjects.Generation, r realm.Request) (Pending, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		r.DeadlineMS = max(time.Until(deadline).Milliseconds(), 1)
 	}
@@ -90,7 +104,7 @@ func (c *NATS) Do(ctx context.Context, src subjects.SourceID, gen subjects.Gener
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", realm.ErrMalformed, r.Method, err)
 	}
-	token := strconv.FormatUint(c.last.Add(1), 36)
+	token := c.prefix + strconv.FormatUint(c.last.Add(1), 36)
 	w := &waiting{answer: make(chan answered, 1), next: 1}
 	if err := c.expect(token, w); err != nil {
 		return nil, err
@@ -102,6 +116,11 @@ func (c *NATS) Do(ctx context.Context, src subjects.SourceID, gen subjects.Gener
 		}
 		return nil, fmt.Errorf("%w: the gateway could not reach %s: %w", realm.ErrFailed, src, err)
 	}
+	return func() (json.RawMessage, error) { return c.wait(ctx, src, r.Method, token, w) }, nil
+}
+
+// wait waits for the answer to a command that was sent.
+func (c *NATS) wait(ctx context.Context, src subjects.SourceID, m realm.Method, token string, w *waiting) (json.RawMessage, error) {
 	select {
 	case a := <-w.answer:
 		if a.err != nil {
@@ -116,7 +135,7 @@ func (c *NATS) Do(ctx context.Context, src subjects.SourceID, gen subjects.Gener
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return nil, fmt.Errorf("%w: %s did not answer in time; it may still do what was asked", realm.ErrTimeout, src)
 		}
-		return nil, fmt.Errorf("%w: nobody waits for %s any more: %w", realm.ErrCanceled, r.Method, ctx.Err())
+		return nil, fmt.Errorf("%w: nobody waits for %s any more: %w", realm.ErrCanceled, m, ctx.Err())
 	}
 }
 

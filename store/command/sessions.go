@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/natscope/natscope/subjects"
@@ -30,6 +32,8 @@ type Sessions struct {
 	lost func(At, subjects.SessionID)
 	// every is how often an asker gives a sign of life.
 	every time.Duration
+	// last counts the commands.
+	last  atomic.Uint64
 	ctx   context.Context
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -149,9 +153,17 @@ func (s *Sessions) drop(k sessionKey, o *opened) bool {
 }
 
 // Do carries a command out in a session, which is opened for it if it is not
-// open. The error wraps one of package realm's; after realm.ErrNoSession, what
-// was held for the session is gone, and the next command opens it anew.
+// open. A command that is given up
+// since ctx ended is taken back. The error wraps one of package realm's; after
+// realm.ErrNoSession, what was held for the session is gone, and the next
+// command opens it anew.
 func (s *Sessions) Do(ctx context.Context, at At, id subjects.SessionID, r realm.Request) (json.RawMessage, error) {
+	return s.DoInOrder(ctx, at, id, r, nil)
+}
+
+// DoInOrder is Do for commands that must arrive in an order: sent, if not nil, is
+// called when the command is on its way, so that the next one may be sent.
+func (s *Sessions) DoInOrder(ctx context.Context, at At, id subjects.SessionID, r realm.Request, sent func()) (json.RawMessage, error) {
 	if _, err := s.Open(ctx, at, id); err != nil {
 		return nil, err
 	}
@@ -162,12 +174,45 @@ func (s *Sessions) Do(ctx context.Context, at At, id subjects.SessionID, r realm
 		o.seen = time.Now()
 	}
 	s.mu.Unlock()
-	r.Session = s.who(id)
-	raw, err := s.c.Do(ctx, at.Source, at.Generation, r)
-	if o != nil && err != nil {
+	r.Session, r.ID = s.who(id), realm.RequestID("r"+strconv.FormatUint(s.last.Add(1), 36))
+	answer, err := s.c.Start(ctx, at.Source, at.Generation, r)
+	if err != nil {
+		return nil, err
+	}
+	if sent != nil {
+		sent()
+	}
+	raw, err := answer()
+	switch {
+	case err == nil || o == nil:
+	case ctx.Err() != nil:
+		if params, e := json.Marshal(realm.CancelParams{Request: r.ID}); e == nil {
+			_ = s.c.Tell(at.Source, at.Generation, realm.Request{Method: realm.MethodCancel, Params: params, Session: r.Session})
+		}
+	default:
 		s.check(k, o, err)
 	}
 	return raw, err
+}
+
+// Tell sends a command to a session that is open, and to no other. It does not wait.
+func (s *Sessions) Tell(at At, id subjects.SessionID, m realm.Method, params json.RawMessage) {
+	if s.IsOpen(at, id) {
+		_ = s.c.Tell(at.Source, at.Generation, realm.Request{Method: m, Params: params, Session: s.who(id)})
+	}
+}
+
+// OpenAt lists where a session is open, or about to be.
+func (s *Sessions) OpenAt(id subjects.SessionID) []At {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []At
+	for k := range s.open {
+		if k.id == id {
+			out = append(out, k.at)
+		}
+	}
+	return out
 }
 
 // check looks whether an error means that a session is gone.
