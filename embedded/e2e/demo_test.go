@@ -14,6 +14,7 @@ func TestDemoInDevTools(t *testing.T) {
 	d := openDevTools(t, b, p.DevTools)
 	seeElements(d)
 	seeNetwork(d)
+	seeLive(d)
 	seeConsole(d)
 	d.noErrors()
 }
@@ -60,6 +61,34 @@ func seeNetwork(d *devtools) {
 	}
 	d.settle()
 	d.screenshot("network-response")
+}
+
+// seeLive looks at the demo's WebSocket and its stream of events while they run.
+func seeLive(d *devtools) {
+	d.t.Helper()
+	d.closeRequest()
+	d.firstRequests()
+	d.openRequest("kitchen", "101", "web-socket-frames")
+	d.waitText("tr", `"state":"cooking"`)
+	d.waitText("tr", `"cents":`)
+	d.settle()
+	d.screenshot("network-kitchen")
+	d.closeRequest()
+	d.firstRequests()
+	d.openRequest("stream", "200", "eventSource")
+	d.waitText("tr", "price", `"sku":`)
+	d.settle()
+	d.screenshot("network-stream")
+	d.closeRequest()
+}
+
+// firstRequests scrolls the list to its beginning: rows out of sight are not there.
+func (d *devtools) firstRequests() {
+	d.t.Helper()
+	eval[bool](d.page, js(`(() => {
+	  for (const e of ns.all('.data-container')) e.scrollTop = 0;
+	  return true;
+	})()`))
 }
 
 func seeConsole(d *devtools) {

@@ -13,7 +13,8 @@
 // The application's view of a request is the same with and without capture:
 // the same errors, the same bytes at the same pace, the same types where
 // net/http promises one. Nothing is read that the application does not read,
-// no body is buffered for its own sake, and a panic in this package is
+// no body is buffered for its own sake, save one that the source's rules must
+// check before it is told, within bounds; and a panic in this package is
 // contained, counted as a lost record, and never reaches the application.
 //
 // A request body that is in memory (a bytes.Reader, bytes.Buffer or
@@ -34,14 +35,15 @@
 // Every request that starts ends exactly once: with an error when no response
 // headers came, else with an end when the body was read to its end, closed
 // early, or failed. An incoming request ends when its handler returns or
-// panics: with an error when no headers had left, else with an end. A body that the application neither reads nor closes ends
-// when the garbage collector finds it.
+// panics: with an error when no headers had left, else with an end. A body that
+// the application neither reads nor closes ends when the garbage collector finds
+// it. A WebSocket ends with its connection.
 //
 // # Goroutines
 //
 // The package starts none. Its code runs on (1) the goroutine that calls
-// RoundTrip and reads the body, or serves a request, (2) goroutines of net/http that call the trace
-// hooks and read the request body, (3) a goroutine of a timer, for a moment and
+// RoundTrip and reads the body, serves a request, or uses a WebSocket, (2)
+// goroutines of net/http that call the trace hooks and read the request body, (3) a goroutine of a timer, for a moment and
 // at most once every 100 ms for each body that is being read; the timer is
 // stopped when the request ends; and (4) the runtime's cleanup goroutine, for
 // bodies that were dropped unread.
