@@ -137,6 +137,9 @@ func (c *consoleReader) entry(params json.RawMessage) {
 		return
 	}
 	e := &m.Entry
+	if e.Source == "worker" {
+		return // A worker tells of itself.
+	}
 	out := console.Message{Type: e.Level, Logger: e.Source, Stack: e.Stack.frames(), Request: c.x.network.id(e.RequestID)}
 	if e.Level == "verbose" {
 		out.Type = "debug"

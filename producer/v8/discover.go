@@ -141,10 +141,11 @@ func (t listed) socket(endpoint string) string {
 }
 
 // wanted reports whether a target is a program that people mean, and not a part
-// of the browser itself or of a tool in it.
+// of the browser itself or of a tool in it. The workers of a page come with it:
+// those of Chromium do not answer by themselves.
 func (t listed) wanted() bool {
 	switch t.Type {
-	case "node", "deno", "page", "iframe", "worker", "shared_worker", "service_worker", "webview":
+	case "node", "deno", "page", "iframe", "shared_worker", "service_worker", "webview":
 	default:
 		return false
 	}

@@ -41,6 +41,8 @@ type observer struct {
 	engine engine
 	// parent is the process of a worker thread, whose connection it shares; nil for targets of their own.
 	parent *observer
+	// key is what a worker thread is found by over another connection.
+	key string
 	// held says that the thread waits until it is told to start.
 	held bool
 
@@ -95,6 +97,7 @@ func (x *observer) run() {
 		return
 	}
 	x.peer, x.close, x.closed = l.peer, l.close, l.closed
+	l.route = x.routed
 	defer func() { l.close(); <-l.closed }()
 	failed = false
 	x.observe()
@@ -129,10 +132,10 @@ func (x *observer) enable() {
 	ctx, cancel := context.WithTimeout(x.w.a.ctx, enableWithin)
 	defer cancel()
 	ignore := func(json.RawMessage, error) {}
-	if x.parent == nil && !x.engine.isBrowser() {
-		x.peer.start("NodeWorker.enable", map[string]any{"waitForDebuggerOnStart": x.w.a.o.HoldWorkers}, ignore)
+	if x.parent == nil {
+		watchThreads(x.peer, x.engine.isBrowser(), x.w.a.o.HoldWorkers, ignore)
 	}
-	if x.engine.isBrowser() {
+	if x.parent == nil && x.engine.isBrowser() {
 		x.peer.start("Page.enable", nil, ignore)
 		x.peer.start("Log.enable", nil, ignore)
 	}
@@ -183,6 +186,7 @@ func (x *observer) open() error {
 	if err != nil {
 		return fmt.Errorf("v8: start the source of %q: %w", x.target.Title, err)
 	}
+	p.Serve(x)
 	d := <-started
 	x.origin = d.Origin
 	x.console = consoleReader{x: x}
@@ -257,7 +261,7 @@ func (x *observer) name() string {
 	title := x.title
 	x.mu.Unlock()
 	if x.parent != nil {
-		return x.parent.name() + " " + title
+		return strings.TrimSpace(x.parent.name() + " " + title)
 	}
 	if !x.engine.isBrowser() {
 		if m := pidSuffix.FindStringSubmatch(title); m != nil && m[1] != "" {
@@ -315,11 +319,9 @@ func (x *observer) describe(d *source.Descriptor) {
 		d.Title, d.Service, d.Instance = x.target.Title, "", ""
 		return
 	}
-	host, _, _ := net.SplitHostPort(x.w.endpoint)
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		host, _ = os.Hostname()
+	if d.Hostname, _, _ = net.SplitHostPort(x.w.endpoint); x.local() {
+		d.Hostname, _ = os.Hostname()
 	}
-	d.Hostname = host
 }
 
 // event takes one event of the connection, on its reader: what the program's
@@ -332,11 +334,11 @@ func (x *observer) event(method string, params json.RawMessage) {
 		x.contextDestroyed(params)
 	case "Page.frameNavigated":
 		x.queue.push(method, params)
-	case "NodeWorker.attachedToWorker":
+	case "NodeWorker.attachedToWorker", "Target.attachedToTarget":
 		x.workerAttached(params)
 	case "NodeWorker.receivedMessageFromWorker":
 		x.workerMessage(params)
-	case "NodeWorker.detachedFromWorker":
+	case "NodeWorker.detachedFromWorker", "Target.detachedFromTarget":
 		x.workerDetached(params)
 	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
 		x.queue.push(method, params)

@@ -50,11 +50,13 @@ const notFound = -32601
 
 // message is one message of an engine: an answer if it has an id, else an event.
 type message struct {
-	ID     int64           `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *protocolError  `json:"error"`
+	ID int64 `json:"id"`
+	// Session names the session inside of the connection that it belongs to, if any.
+	Session string          `json:"sessionId"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *protocolError  `json:"error"`
 }
 
 // parse reads a message. Engines write the answers and events of their own
@@ -82,6 +84,10 @@ type peer struct {
 	send func(data []byte) error
 	// event takes events, on the goroutine that calls receive.
 	event func(method string, params json.RawMessage)
+	// name is the session inside of a connection, empty for the connection's own.
+	name string
+	// route takes the messages of sessions inside of this one, nil if there are none.
+	route func(m message)
 
 	mu      sync.Mutex // guards all below
 	last    int64
@@ -122,6 +128,10 @@ func (p *peer) start(method string, params any, done func(json.RawMessage, error
 	if len(raw) > 0 {
 		data = append(append(data, `,"params":`...), raw...)
 	}
+	if p.name != "" {
+		session, _ := json.Marshal(p.name)
+		data = append(append(data, `,"sessionId":`...), session...)
+	}
 	if err := p.send(append(data, '}')); err != nil {
 		if done := p.forget(id); done != nil {
 			done(nil, err)
@@ -160,6 +170,17 @@ func (p *peer) receive(data []byte) {
 	if err != nil {
 		return // One that cannot be read is one that nobody waits for.
 	}
+	if m.Session != "" && m.Session != p.name {
+		if p.route != nil {
+			p.route(m)
+		}
+		return
+	}
+	p.handle(m)
+}
+
+// handle takes one message of this session.
+func (p *peer) handle(m message) {
 	if m.Method != "" {
 		p.event(m.Method, m.Params)
 		return

@@ -72,7 +72,7 @@ func (w *world) take(m *nats.Msg) {
 	defer w.mu.Unlock()
 	if b, err := subjects.ParseBody(m.Subject); err == nil {
 		s := w.source(b.Source)
-		s.bodies[string(b.Request)+"."+string(b.Direction)] += string(m.Data)
+		s.bodies[string(b.Generation)+"."+string(b.Request)+"."+string(b.Direction)] += string(m.Data)
 		return
 	}
 	r, err := subjects.ParseRecord(m.Subject)
@@ -322,6 +322,9 @@ func (w *world) dump() string {
 	var b strings.Builder
 	for _, s := range w.sources {
 		fmt.Fprintf(&b, "%s %q closed=%v %q\n%s\n", s.id, s.life.Descriptor.Name, s.life.Closed, s.life.Reason, s.log())
+		for _, r := range s.net.Requests {
+			fmt.Fprintf(&b, "  %s %s %s %.80s %s body %d\n", r.Generation, r.ID(), r.Start.Value.Type, r.Start.Value.URL, r.Ending, len(s.bodies[r.Generation+"."+string(r.ID())+".res"]))
+		}
 	}
 	return b.String()
 }

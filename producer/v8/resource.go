@@ -1,0 +1,143 @@
+package v8
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/natscope/natscope/subjects/realm"
+)
+
+// The bounds of loading what scripts refer to.
+const (
+	// maxResource is the most bytes of a source map.
+	maxResource = 48 << 20
+	// maxCatalog is how many addresses of source maps a session remembers.
+	maxCatalog = 50_000
+	// resourceWithin bounds the loading of one.
+	resourceWithin = 20 * time.Second
+)
+
+// catalog holds the addresses that the scripts of a session name as their source
+// maps: nothing else can be loaded.
+type catalog struct {
+	mu   sync.Mutex // guards base
+	base map[string]struct{}
+}
+
+// add takes a script.
+func (c *catalog) add(params json.RawMessage) {
+	var p struct {
+		URL       string `json:"url"`
+		SourceMap string `json:"sourceMapURL"`
+	}
+	if json.Unmarshal(params, &p) != nil || p.SourceMap == "" || len(p.SourceMap) > 4096 {
+		return // A long one is the map itself.
+	}
+	address := p.SourceMap
+	if base, err := url.Parse(p.URL); err == nil {
+		if u, err := base.Parse(p.SourceMap); err == nil {
+			address = u.String()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.base) < maxCatalog {
+		c.base[address] = struct{}{}
+	}
+}
+
+func (c *catalog) has(address string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.base[address]
+	return ok
+}
+
+// loadResource answers realm.MethodLoadResource.
+func (s *session) loadResource(ctx context.Context, params json.RawMessage, reply func(any, error)) {
+	p, err := realm.ParseParams[realm.LoadResourceParams](params)
+	if err != nil {
+		reply(nil, err)
+		return
+	}
+	if !s.catalog.has(p.URL) {
+		reply(nil, fmt.Errorf("%w: no script of this session names %.200q as its source map, and nothing else can be loaded", realm.ErrRefused, p.URL))
+		return
+	}
+	s.x.w.a.all.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, resourceWithin)
+		defer cancel()
+		data, err := s.x.fetch(ctx, p.URL)
+		switch {
+		case err != nil:
+			reply(nil, fmt.Errorf("%w: %.200q cannot be loaded: %w", realm.ErrNotFound, p.URL, err))
+		case !utf8.Valid(data):
+			reply(nil, fmt.Errorf("%w: %.200q is not text", realm.ErrFailed, p.URL))
+		default:
+			reply(realm.LoadResourceResult{Content: string(data)}, nil)
+		}
+	})
+}
+
+// fetch reads a file of the program's machine, or asks a web server.
+func (x *observer) fetch(ctx context.Context, address string) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	switch u.Scheme {
+	case "file":
+		if !x.local() {
+			return nil, fmt.Errorf("the program runs on another machine; run natscope attach there")
+		}
+		f, err := os.Open(filepath.FromSlash(u.Path))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("it is no file")
+		}
+		return readBounded(f)
+	case "http", "https":
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("the server answers %s", res.Status)
+		}
+		return readBounded(res.Body)
+	}
+	return nil, fmt.Errorf("addresses of the kind %.20q cannot be loaded", u.Scheme)
+}
+
+// local reports whether the program runs on this machine.
+func (x *observer) local() bool {
+	host, _, _ := net.SplitHostPort(x.w.endpoint)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxResource+1))
+	if err == nil && len(data) > maxResource {
+		return nil, fmt.Errorf("it has more than %d bytes", maxResource)
+	}
+	return data, err
+}
