@@ -5,7 +5,8 @@
 // Everything that makes it visible in DevTools is one line each, in Start: a
 // producer.Producer, an http.Client whose transport is httpcap.Transport, an
 // http.Server whose handler is httpcap.Handler, WebSockets by gorillacap, a
-// slog.Logger whose handler is slogcap.New, and a component tree made by
+// slog.Logger whose handler is slogcap.New, a live realm made by goreal.New, in
+// which ledger.go exposes what the Console can ask, and a component tree made by
 // treecap.New, in which muxtree shows the routes and proctree the process. The
 // rest of the package is an ordinary service. pricing.go is how a live Go value
 // is shown, with settings that can be edited in DevTools.

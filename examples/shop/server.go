@@ -82,7 +82,8 @@ func (s *Shop) orders(w http.ResponseWriter, r *http.Request) {
 	receipt, low, err := s.stock.order(o)
 	switch {
 	case errors.Is(err, ErrSoldOut):
-		s.log.Warn("order refused", "customer", o.Customer, "err", err)
+		s.log.WarnContext(r.Context(), "order refused", "order", &o, "err", err)
+		s.ledger.refused(o, err)
 		s.refuse(w, http.StatusConflict, err)
 		return
 	case err != nil:
@@ -90,8 +91,9 @@ func (s *Shop) orders(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, p := range low {
-		s.log.Warn("stock is low", "sku", p.SKU, "left", p.Stock)
+		s.log.WarnContext(r.Context(), "stock is low", "product", p, "left", p.Stock)
 	}
+	s.ledger.add(receipt, o)
 	s.packer.accept(receipt)
 	s.orderBoard.tell(receipt)
 	s.answer(w, http.StatusCreated, receipt)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/producer/goreal"
 	"github.com/natscope/natscope/producer/httpcap"
 	"github.com/natscope/natscope/producer/slogcap"
 	"github.com/natscope/natscope/producer/treecap"
@@ -48,6 +49,7 @@ type Shop struct {
 	opts     Options
 	producer *producer.Producer
 	tree     *treecap.Tree
+	realm    *goreal.Realm
 	view     *view
 	log      *slog.Logger
 	client   *http.Client
@@ -58,6 +60,7 @@ type Shop struct {
 	pricing *pricing
 	process *proctree.Process
 	packer  *packingRoom
+	ledger  *ledger
 	// orderBoard tells the kitchen of orders.
 	orderBoard *board[Receipt]
 	server     *http.Server
@@ -89,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	}
 	s := &Shop{opts: o, url: "http://" + listener.Addr().String(), served: make(chan error, 1)}
 
-	// The four lines that make a service visible.
+	// The five lines that make a service visible.
 	s.producer, err = producer.Start(producer.Options{
 		Service: "shop", Instance: o.Instance, Space: o.Space, URL: o.NATS, Logger: o.Logger,
 		Describe: func(d *source.Descriptor) { d.Title, d.URL = "Coffee shop", s.url },
@@ -99,7 +102,8 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
 	s.tree = treecap.New(s.producer, treecap.Options{RootName: "service"})
-	s.log = slog.New(slogcap.New(s.producer, nextHandler(o.Logger), slogcap.Options{Level: slog.LevelDebug}))
+	s.realm = goreal.New(s.producer, goreal.Options{Tree: s.tree})
+	s.log = slog.New(slogcap.New(s.producer, nextHandler(o.Logger), slogcap.Options{Level: slog.LevelDebug, Live: s.realm}))
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	s.client = &http.Client{Transport: httpcap.Transport(s.producer, transport)}
 
@@ -111,6 +115,10 @@ func Start(ctx context.Context, o Options) (*Shop, error) {
 	s.orderBoard = newBoard[Receipt]()
 	s.packer = newPackingRoom(s.view, o.Interval)
 	s.pricing = newPricing(s.tree, 2*o.Interval)
+	s.ledger = newLedger()
+	if err := s.expose(); err != nil {
+		s.log.Error("the Console lacks something", "err", err)
+	}
 	s.process = proctree.New(s.tree, nil, proctree.Options{})
 	s.serve(listener)
 	s.work()

@@ -27,7 +27,8 @@ func getProperties(c *command, p propertiesParams) {
 	}
 	q := mirror.Query{Inherited: !p.OwnProperties, Accessors: p.AccessorPropertiesOnly, NonIndexed: p.NonIndexedPropertiesOnly, Preview: p.GeneratePreview}
 	// What a Go value inherits are its methods, which are functions of the engine.
-	if !js.OfEngine(o) && (p.OwnProperties || p.AccessorPropertiesOnly) {
+	_, inherits := o.(mirror.Value)
+	if !js.OfEngine(o) && (!inherits || p.OwnProperties || p.AccessorPropertiesOnly) {
 		c.read(func() { c.reply(o.Properties(c.s.lens(group), q), nil) })
 		return
 	}
