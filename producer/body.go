@@ -23,6 +23,9 @@ type Body struct {
 	cut, ended bool
 	// tail is the last waiting piece, which may still grow.
 	tail *piece
+
+	// last is the sequence of the newest piece that is in the stream, 0 for none. The loop owns it.
+	last uint64
 }
 
 // piece is one message of a body.

@@ -61,7 +61,8 @@ type lane struct {
 	q      *queue
 	bodies *bodyQueue
 
-	// last is the sequence of the chain's newest message, 0 for none; high the highest ever.
+	// last is the sequence of the newest message of the chain, 0 for none: that of the lane, or of
+	// the body whose piece is on its way. high is the highest ever.
 	last, high uint64
 	// newest is the number of the newest record that is in the stream.
 	newest uint64
@@ -121,7 +122,9 @@ func (l *lane) load(now time.Time, id identity, max int) {
 	}
 	if l.q == nil {
 		if piece := l.bodies.take(max); piece != nil {
-			l.out = composePiece(l.p.o.Space, id, piece)
+			// Each body is a chain of its own. One chain over all of them would make the server look
+			// through every body that it keeps, with every piece that comes.
+			l.out, l.last = composePiece(l.p.o.Space, id, piece), piece.body.last
 		}
 	} else if f := l.q.take(max); f != nil {
 		if len(f.body) > max {
@@ -162,8 +165,8 @@ func composePiece(space subjects.Space, id identity, p *piece) *parcel {
 	name := subjects.BodySubject{Space: space, Source: id.source, Generation: id.generation, Request: p.body.request, Direction: p.body.direction}
 	h := subjects.BodyChunk{Offset: p.offset, End: p.end, Total: p.total}.Header()
 	return &parcel{
-		piece: p, filter: subjects.BodiesOfGeneration(space, id.source, id.generation),
-		msg: &nats.Msg{Subject: name.String(), Header: nats.Header(h), Data: p.data},
+		piece: p,
+		msg:   &nats.Msg{Subject: name.String(), Header: nats.Header(h), Data: p.data},
 	}
 }
 
@@ -202,6 +205,7 @@ func (l *lane) done(delivered bool) {
 	c := l.out
 	l.out = nil
 	if c.piece != nil {
+		c.piece.body.last = l.last
 		l.bodies.settle(c.piece, delivered)
 		if delivered {
 			l.counts.frames.Add(1)

@@ -117,11 +117,6 @@ func RecordsOfSource(space Space, source SourceID) string {
 // BodiesOf is the wildcard over all body chunks of a space.
 func BodiesOf(space Space) string { return root + "." + string(space) + ".body.>" }
 
-// BodiesOfGeneration is the wildcard over all body chunks of one generation; the publisher chains its expected sequence over it.
-func BodiesOfGeneration(space Space, source SourceID, generation Generation) string {
-	return root + "." + string(space) + ".body." + string(source) + "." + string(generation) + ".>"
-}
-
 // Heartbeat is the core subject on which a source says that it lives.
 func Heartbeat(space Space, source SourceID) string {
 	return root + "." + string(space) + ".hb." + string(source)

@@ -51,20 +51,19 @@ func parseCase(c subjectCase) (parts map[string]string, again string, err error)
 func builtSubjects() map[string]string {
 	const space, source, generation = Space("dev"), SourceID("orders-1"), Generation("01jz0000000000000000000000")
 	return map[string]string{
-		"records of a space":     RecordsOf(space),
-		"records of a source":    RecordsOfSource(space, source),
-		"bodies of a space":      BodiesOf(space),
-		"bodies of a generation": BodiesOfGeneration(space, source, generation),
-		"heartbeats of a space":  HeartbeatsOf(space),
-		"command":                Command(space, source, generation),
-		"control":                Control(space, source, generation),
-		"claim":                  ClaimSubject(space, source),
-		"event of a session":     Event(space, source, "gw-1", "s-1"),
-		"events of a gateway":    EventsOf(space, "gw-1"),
-		"queries":                Query(space),
-		"audit":                  Audit(space, "gw-1"),
-		"audits of a space":      AuditsOf(space),
-		"state":                  StateSubject(space, source, "t.0"),
+		"records of a space":    RecordsOf(space),
+		"records of a source":   RecordsOfSource(space, source),
+		"bodies of a space":     BodiesOf(space),
+		"heartbeats of a space": HeartbeatsOf(space),
+		"command":               Command(space, source, generation),
+		"control":               Control(space, source, generation),
+		"claim":                 ClaimSubject(space, source),
+		"event of a session":    Event(space, source, "gw-1", "s-1"),
+		"events of a gateway":   EventsOf(space, "gw-1"),
+		"queries":               Query(space),
+		"audit":                 Audit(space, "gw-1"),
+		"audits of a space":     AuditsOf(space),
+		"state":                 StateSubject(space, source, "t.0"),
 	}
 }
 
