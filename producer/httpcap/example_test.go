@@ -46,6 +46,23 @@ func ExampleTransport() {
 	// Output: hello
 }
 
+// A server shows all requests that it answers by wrapping its outermost handler.
+// Secrets stay in the process; health checks are not worth a row.
+func ExampleHandler() {
+	p, err := producer.Start(producer.Options{Service: "orders", Redact: producer.RedactSecrets()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "order", r.PathValue("id"))
+	})
+	server := &http.Server{Addr: "127.0.0.1:8080", Handler: httpcap.Handler(p, mux,
+		httpcap.WithRules(httpcap.Rules{NotPaths: []string{"/healthz"}}),
+	)}
+	log.Fatal(server.ListenAndServe())
+}
+
 // Health checks would only be in the way, and uploads of customers stay private.
 func ExampleTransport_options() {
 	p, err := producer.Start(producer.Options{Service: "orders"})
