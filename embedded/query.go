@@ -23,7 +23,7 @@ import (
 // NATS and over HTTP.
 func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
 	// The answers and events of sessions come to a name of its own.
-	id := subjects.GatewayID(subjects.Token("query-" + rand.Text()[:10]))
+	id := subjects.GatewayID("query-" + strings.ToLower(rand.Text()[:10]))
 	c, err := command.New(i.conn, o.Space, id)
 	if err != nil {
 		return fmt.Errorf("embedded: query: %w", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -226,4 +227,48 @@ func TestCompletionOfSources(t *testing.T) {
 	if run(t.Context(), []string{"__complete", "logs", ""}, &out, io.Discard) != 0 || !strings.HasPrefix(out.String(), "orders-1\torders, connected\n") {
 		t.Errorf("completed: %q", out.String())
 	}
+}
+
+// pool is a value that people may change.
+type pool struct {
+	mu   sync.Mutex
+	Size int
+}
+
+func (p *pool) resize(n int) error {
+	if n > 64 {
+		return errors.New("at most 64")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Size = n
+	return nil
+}
+
+// TestEditAndEval changes a value of a running program, and hears why it cannot evaluate.
+func TestEditAndEval(t *testing.T) {
+	a := startAsked(t)
+	workers := &pool{Size: 4}
+	a.tree.Register(nil, "pool", workers, treecap.Locked(&workers.mu), treecap.Writable("Size", workers.resize))
+	a.until("find pool", func(out string) bool { return strings.Contains(out, "Size=4") })
+	_, out, _ := a.run("find pool")
+	id, _, _ := strings.Cut(out, " ")
+	for line, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"edit " + id + " Size 8":  {0, "took it"},
+		"edit " + id + " Size 99": {1, "at most 64"},
+		"edit " + id + " None 1":  {1, "None"},
+		"edit orders-1/n1 Size 1": {3, "read the tree again"},
+		"eval orders-1 1 + 1":     {1, "does not answer runtime.evaluate; it answers: tree.edit"},
+		"eval orders-1":           {2, "arg"},
+	} {
+		code, out, errs := a.run(line)
+		if code != want.code || !strings.Contains(out+errs, want.text) {
+			t.Errorf("natscope %s: exit code %d, want %d and %q\n%s%s", line, code, want.code, want.text, out, errs)
+		}
+	}
+	a.until("history "+id, func(out string) bool { return strings.Contains(out, "4 → 8") })
+	a.until("audit", func(out string) bool { return strings.Contains(out, "tree.edit") })
 }

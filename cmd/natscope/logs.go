@@ -117,7 +117,7 @@ func newHistory() *cobra.Command {
 value or attribute what it was and what it became. With the id of a node it shows that
 node alone. With -f it goes on with what comes.`, cobra.ArbitraryArgs, func(a *asker, args []string) error {
 		var q query.HistoryRequest
-		if len(args) == 1 && strings.Contains(args[0], "/n") {
+		if len(args) == 1 && isNode(args[0]) {
 			q.Node, args = query.NodeID(args[0]), nil
 			if f.follow {
 				return usageError(fmt.Errorf("--follow goes with sources, not with a node"))

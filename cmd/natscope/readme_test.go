@@ -25,8 +25,9 @@ import (
 )
 
 func run() error {
+	mux := http.NewServeMux()
 CODE
-	_ = client
+	_, _ = client, server
 	return nil
 }
 

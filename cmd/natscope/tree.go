@@ -18,13 +18,16 @@ func newTree() *cobra.Command {
 	c := f.command("tree source|node", "Show what a program is made of", `Shows the tree of a program, or what is below one of its nodes: components, workers,
 connections, routes. What does not fit is counted; ask for one of the nodes to see more.`, cobra.ExactArgs(1), func(a *asker, args []string) error {
 		q := q
-		if strings.Contains(args[0], "/n") {
+		if isNode(args[0]) {
 			q.From = query.NodeID(args[0])
 		} else {
 			q.Source = args[0]
 		}
 		if watch {
-			source, _, _ := strings.Cut(args[0], "/n")
+			source := args[0]
+			if n, err := q.From.Parse(); err == nil {
+				source = string(n.Source)
+			}
 			return a.again([]string{source}, []string{query.EventCommit, query.EventSource}, func() error { return a.tree(q) })
 		}
 		return a.tree(q)
@@ -36,6 +39,12 @@ connections, routes. What does not fit is counted; ask for one of the nodes to s
 	fl.IntVar(&q.Nodes, "nodes", query.DefaultTreeNodes, "how many nodes to show, at most 20000")
 	fl.BoolVar(&q.Values, "values", false, "show the values of the nodes, too")
 	return c
+}
+
+// isNode reports whether an argument is the id of a node, and not the name of a source.
+func isNode(s string) bool {
+	_, err := query.NodeID(s).Parse()
+	return err == nil
 }
 
 func (a *asker) tree(q query.TreeRequest) error {
