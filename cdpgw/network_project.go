@@ -88,7 +88,7 @@ func (p projection) change(c *network.Change) [][]byte {
 	case network.TopicDataReceived:
 		return [][]byte{p.data(r, c.T, c.Data.Bytes, c.Data.Wire)}
 	case network.TopicMessage:
-		if r.Start.Value.Type == "eventsource" {
+		if typeOf(r.Start.Value) == "EventSource" {
 			return [][]byte{p.message(r, c.T, c.Message)}
 		}
 	case network.TopicEnd, network.TopicError:
@@ -115,7 +115,7 @@ func (p projection) replay(r *network.Request) [][]byte {
 	if r.Received.Bytes > 0 {
 		out = append(out, p.data(r, r.LastData, r.Received.Bytes, r.Received.Wire))
 	}
-	if r.Start.Value.Type == "eventsource" {
+	if typeOf(r.Start.Value) == "EventSource" {
 		for i := range r.Messages {
 			out = append(out, p.message(r, r.Messages[i].T, &r.Messages[i].Value))
 		}

@@ -448,6 +448,25 @@ func TestMessages(t *testing.T) {
 	c.valid()
 }
 
+// DevTools reads the events of a stream from its body unless the type is
+// EventSource; told besides, each would be there twice.
+func TestEventsOfServedStreamsAreToldOnce(t *testing.T) {
+	m := shop(t)
+	_, server := serve(t, m)
+	c := dial(t, server, "dev")
+	c.call("Network.enable", nil, nil)
+	m.net("orders", gen1, 50, network.TopicStart, network.Start{ID: "es", Direction: network.Incoming, URL: "http://a.test/", Type: "eventsource"})
+	m.net("orders", gen1, 51, network.TopicMessage, network.Message{ID: "es", Data: "a"})
+	c.sync()
+	again := dial(t, server, "dev")
+	again.call("Network.enable", nil, nil)
+	for _, x := range []*client{c, again} {
+		if got := x.netEvents(rid("es")); len(got) != 1 {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 // Requests that a source served are told apart from those that it made.
 func TestIncoming(t *testing.T) {
 	for _, tc := range []struct {
