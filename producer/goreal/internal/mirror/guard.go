@@ -113,8 +113,9 @@ func (g *plainGuard) Do(f func()) error {
 	}
 	// state tells who has the lock: nobody yet, the reader, or nobody any more.
 	var state atomic.Int32
-	got, done := make(chan struct{}), make(chan struct{})
+	got, done, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(over)
 		defer g.waiting.Store(false)
 		g.lock.Lock()
 		defer g.lock.Unlock()
@@ -133,7 +134,10 @@ func (g *plainGuard) Do(f func()) error {
 		}
 		<-got
 	}
-	defer close(done)
+	defer func() {
+		close(done)
+		<-over
+	}()
 	f()
 	return nil
 }

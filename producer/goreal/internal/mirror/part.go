@@ -80,6 +80,9 @@ func (x Value) errorPart(name string) (Value, bool) {
 // Get reads a property by its name: a field, an entry of a map, or one of the
 // parts that special values have. false if there is no such property.
 func (x Value) Get(name string) (Value, bool, error) {
+	if x.IsNil() {
+		return Value{}, false, nil
+	}
 	v := x.v
 	t := v.Type()
 	if p, ok := x.errorPart(name); ok {
