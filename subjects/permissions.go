@@ -67,7 +67,10 @@ func PermissionsOf(kind User, space Space, name string, sources ...SourceID) (Pe
 		}
 		return producerPermissions(space, sources, inbox), nil
 	case UserIngest:
-		return producerPermissions(space, []SourceID{"*"}, inbox), nil
+		p := producerPermissions(space, []SourceID{"*"}, inbox)
+		// Pages of Cordis may ask for the trees of all runtimes.
+		p.Publish = append(p.Publish, QueryVerb(space, "cordis"))
+		return p, nil
 	case UserStore:
 		return storePermissions(space, inbox), nil
 	case UserGateway:

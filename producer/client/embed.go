@@ -12,7 +12,7 @@ import (
 	"io/fs"
 )
 
-//go:embed client.js shared/*.js browser/*.js node/*.js
+//go:embed client.js plugin.js shared/*.js browser/*.js node/*.js
 var files embed.FS
 
 // Files returns the modules, with client.js at the top. The file system is read-only.

@@ -31,10 +31,15 @@
 //  1. One reader per connection, which is the HTTP handler's own goroutine; it
 //     ends when the socket does. It never waits for NATS: everything that it
 //     gives to the producer is enqueued.
+//
 //  2. One writer per connection, the only one that writes to the socket; the
 //     reader ends it.
+//
 //  3. One closer per ending session, which flushes its producer; bounded by a
 //     deadline and waited for by Server.Close.
+//
+//  4. One asker per question of a page to the query service, at most eight a
+//     page; bounded by Limits.Query and waited for by Server.Close.
 //
 // Lock order: Server.mu before session.mu before conn.mu. No lock is held
 // while a socket is written or a producer is started or closed.

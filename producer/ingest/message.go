@@ -37,6 +37,10 @@ const (
 	MsgAnswer = "answer"
 	// MsgPart is a piece of a long answer: an AnswerPart.
 	MsgPart = "part"
+	// MsgAsk asks the server for something that other sources know: a PageQuestion.
+	MsgAsk = "ask"
+	// MsgReply answers it: a Reply.
+	MsgReply = "reply"
 	// MsgEvent tells of a pick in the page, or tells a session of something: a PageEvent.
 	MsgEvent = "event"
 	// MsgBye is the page's goodbye: a Bye. The source closes at once.
@@ -102,6 +106,11 @@ type Hello struct {
 	URL     string `json:"url,omitempty"`
 	Title   string `json:"title,omitempty"`
 	Visible *bool  `json:"visible,omitempty"`
+	// Kind is "host" for a process and "client" or nothing for a page; a process
+	// tells its Hostname and PID.
+	Kind     string `json:"kind,omitempty"`
+	Hostname string `json:"hostname,omitempty"`
+	PID      int    `json:"pid,omitempty"`
 	// Runtime names the browser and Library the client, each with its version.
 	Runtime string `json:"runtime,omitempty"`
 	Library string `json:"library,omitempty"`
@@ -168,6 +177,8 @@ type PageLimits struct {
 	Depth             int   `json:"depth"`
 	// Handles is how many live objects one session may hold.
 	Handles int `json:"handles"`
+	// CordisNodes is how many nodes the tree of a Cordis runtime may have.
+	CordisNodes int `json:"cordisNodes"`
 	// MessageBytes bounds one message of the page, RecordsPerSecond what it sends for long.
 	MessageBytes     int `json:"messageBytes"`
 	RecordsPerSecond int `json:"recordsPerSecond"`
@@ -215,6 +226,7 @@ type Message struct {
 	Update *source.Update
 	Answer *CommandAnswer
 	Part   *AnswerPart
+	Ask    *PageQuestion
 	Event  *PageEvent
 	Bye    *Bye
 }
@@ -252,6 +264,8 @@ func ParseMessage(data []byte) (Message, error) {
 		m.Update, err = parse[source.Update](data, checkUpdate)
 	case MsgAnswer:
 		m.Answer, err = parse[CommandAnswer](data, (*CommandAnswer).check)
+	case MsgAsk:
+		m.Ask, err = parse[PageQuestion](data, (*PageQuestion).check)
 	case MsgPart:
 		m.Part, err = parse[AnswerPart](data, (*AnswerPart).check)
 	case MsgEvent:
@@ -294,7 +308,7 @@ func (h *Hello) check() error {
 		return errors.New("more than 32 capabilities")
 	}
 	h.Name, h.URL, h.Title = clip(h.Name), clip(h.URL), clip(h.Title)
-	h.Runtime, h.Library = clip(h.Runtime), clip(h.Library)
+	h.Runtime, h.Library, h.Hostname = clip(h.Runtime), clip(h.Library), clip(h.Hostname)
 	return nil
 }
 

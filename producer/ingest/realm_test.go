@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/subjects"
@@ -184,4 +187,37 @@ func TestSessionsReachThePage(t *testing.T) {
 // answerPart is a part of an answer as a page sends it.
 func answerPart(id uint64, part, of int, text string) map[string]any {
 	return map[string]any{"type": MsgPart, "id": id, "part": part, "of": of, "text": text}
+}
+
+// TestPagesAskForTrees passes what a page asks on to the query service of its space.
+func TestPagesAskForTrees(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Limits.Query = 2 * time.Second })
+	p, _ := r.page("shop")
+	ask := func(what string) Reply {
+		t.Helper()
+		p.send(map[string]any{"type": MsgAsk, "id": 7, "what": what})
+		var reply Reply
+		p.expect(MsgReply, &reply)
+		return reply
+	}
+	if a := ask("secrets"); !strings.Contains(a.Error, "no questions of the kind") {
+		t.Errorf("%+v", a)
+	}
+	if a := ask(AskCordis); !strings.Contains(a.Error, "no query service") {
+		t.Errorf("%+v", a)
+	}
+	answer := `{"tree":{"schemaVersion":1,"host":null,"clients":[]}}`
+	sub, err := r.nats.Connect().Subscribe(subjects.QueryVerb(space, "cordis"), func(m *nats.Msg) {
+		for i, part := range []string{answer[:10], answer[10:]} {
+			out := nats.NewMsg(m.Reply)
+			out.Header.Set(subjects.HeaderChunk, fmt.Sprintf("%d/2", i+1))
+			out.Data = []byte(part)
+			_ = m.RespondMsg(out) // The page may be gone.
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	natstest.Until(t, "the answer", func() bool { return string(ask(AskCordis).Result) == `{"schemaVersion":1,"host":null,"clients":[]}` })
 }

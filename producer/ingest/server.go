@@ -62,6 +62,9 @@ type Server struct {
 	log     *slog.Logger
 	handler http.Handler
 	rate    pageRate
+	// stopping ends when Close begins.
+	stopping context.Context
+	stop     context.CancelFunc
 
 	wg sync.WaitGroup // readers and closers
 
@@ -111,6 +114,7 @@ func New(o Options) (*Server, error) {
 		stats:   Stats{Rejected: make(map[string]uint64)},
 		rate:    defaultRate,
 	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -141,6 +145,7 @@ func (s *Server) Stats() Stats {
 // Close tells every page that the server stops, closes their sources and waits
 // for both until ctx ends. It is idempotent.
 func (s *Server) Close(ctx context.Context) error {
+	s.stop()
 	s.mu.Lock()
 	s.closed = true
 	var sessions []*session

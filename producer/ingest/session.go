@@ -44,8 +44,10 @@ type session struct {
 	// resnapshot says that tree records are useless until a snapshot comes.
 	resnapshot bool
 	bodies     map[bodyKey]*pageBody
-	records    bucket
-	bytes      bucket
+	// asking is how many questions of the page are under way.
+	asking  int
+	records bucket
+	bytes   bucket
 }
 
 func newSession(s *Server, id subjects.SourceID, h *Hello) *session {
@@ -75,7 +77,7 @@ func (x *session) start() error {
 	p, err := producer.Start(producer.Options{
 		ID:       x.id,
 		Name:     shownName(x.hello.Load(), x.id),
-		Kind:     source.KindClient,
+		Kind:     kindOf(x.hello.Load()),
 		Space:    o.Space,
 		Conn:     o.Conn,
 		Limits:   o.Limits,
@@ -103,7 +105,14 @@ func (x *session) describe(d *source.Descriptor) {
 	d.Runtime, d.Library = h.Runtime, h.Library
 	d.URL, d.Title, d.Visible = h.URL, h.Title, h.Visible
 	// The producer fills these in for the process that it runs in, which is not the page's.
-	d.Hostname, d.PID, d.Service, d.Instance = "", 0, "", ""
+	d.Hostname, d.PID, d.Service, d.Instance = h.Hostname, h.PID, "", ""
+}
+
+func kindOf(h *Hello) source.Kind {
+	if h.Kind == string(source.KindHost) {
+		return source.KindHost
+	}
+	return source.KindClient
 }
 
 func shownName(h *Hello, id subjects.SourceID) string {
@@ -158,7 +167,7 @@ func (x *session) welcome(resumed bool) Welcome {
 		Resumed: resumed, Last: x.last, Resnapshot: x.resnapshot,
 		Limits: PageLimits{
 			RequestBodyBytes: l.RequestBodyBytes, ResponseBodyBytes: l.ResponseBodyBytes, BodyChunkBytes: l.BodyChunkBytes,
-			Nodes: l.ComponentNodes, Depth: l.TreeDepth, Handles: l.Handles,
+			Nodes: l.ComponentNodes, Depth: l.TreeDepth, Handles: l.Handles, CordisNodes: l.CordisNodes,
 			MessageBytes: maxMessageBytes, RecordsPerSecond: int(x.server.rate.records),
 			ReconnectMin: l.ReconnectMin.Milliseconds(), ReconnectMax: l.ReconnectMax.Milliseconds(),
 		},
@@ -291,6 +300,10 @@ func (x *session) take(c *conn, m Message, size int) (Rejected, bool) {
 		}
 		x.end(reason)
 		return Rejected{}, false
+	}
+	if m.Ask != nil {
+		x.question(c, m.Ask)
+		return Rejected{}, true
 	}
 	if !m.Numbered() && m.Answer == nil && m.Part == nil && m.Event == nil {
 		return Rejected{}, true

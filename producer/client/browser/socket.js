@@ -21,3 +21,12 @@ export function connect(url, protocols, events) {
     close: () => ws.close(),
   };
 }
+
+/**
+ * @param {object} request
+ * @returns {boolean} whether a request is natscope's own; it never goes where requests are captured
+ */
+export function isOurs(request) {
+  void request;
+  return false;
+}

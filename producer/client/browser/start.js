@@ -3,6 +3,7 @@ import { connect } from './socket.js';
 import { watchErrors } from './errors.js';
 import { watchLife } from './life.js';
 import { place, watchPlace } from './place.js';
+import { watchNetwork } from './network.js';
 import { watchResources } from './resources.js';
 import { ground, runtime } from './ground.js';
 import { nextFlush } from './schedule.js';
@@ -18,8 +19,8 @@ export function start(options) {
   const clearTimer = clearTimeout.bind(globalThis);
   return launch({
     scope: globalThis,
-    runtime: runtime(),
-    place, watchPlace, watchResources, watchLife, watchErrors, connect, nextFlush,
+    runtime: runtime(), kind: 'client',
+    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush,
     tools: () => import('./tools.js'),
     inspection: () => import('./inspection.js'),
     fetch: globalThis.fetch?.bind(globalThis),

@@ -1,19 +1,12 @@
-import { unsupported } from '../shared/unsupported.js';
-
-/** @typedef {import('../shared/unsupported.js').Unsupported} Unsupported */
-
 /**
- * A process has no tab to remember an id in.
- * @returns {Unsupported}
+ * A process has no tab to remember an id in: its id is that of its program and host.
+ * @returns {import('../shared/identity.js').Ground}
  */
 export function ground() {
-  return unsupported('tab identities', 'Node');
+  return { load: undefined, save: undefined, lock: undefined, wait: ms => new Promise(resolve => setTimeout(resolve, ms).unref()) };
 }
 
-/**
- * The name of the environment.
- * @returns {Unsupported}
- */
+/** @returns {string} the name and version of the environment */
 export function runtime() {
-  return unsupported('runtime names', 'Node');
+  return `Node.js ${process.versions.node}`;
 }

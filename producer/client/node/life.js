@@ -1,11 +1,9 @@
-import { unsupported } from '../shared/unsupported.js';
-
-/** @typedef {import('../shared/unsupported.js').Unsupported} Unsupported */
-
 /**
- * A process neither hides nor returns; its exit ends its connection.
- * @returns {Unsupported}
+ * Tells when the process ends.
+ * @param {{leave: () => void, back: () => void, online: () => void}} events
+ * @returns {() => void} ends it
  */
-export function watchLife() {
-  return unsupported('page transitions', 'Node');
+export function watchLife({ leave }) {
+  process.on('exit', leave);
+  return () => void process.off('exit', leave);
 }

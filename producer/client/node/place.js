@@ -1,13 +1,13 @@
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { unsupported } from '../shared/unsupported.js';
 
 /** @typedef {import('../shared/unsupported.js').Unsupported} Unsupported */
 
-/**
- * A process has no address of its own.
- * @returns {Unsupported}
- */
+/** @returns {import('../shared/client.js').Place} the program that runs */
 export function place() {
-  return unsupported('page addresses', 'Node');
+  const file = process.argv[1];
+  return { url: file ? pathToFileURL(file).href : '', title: file ? basename(file) : 'node', visible: undefined };
 }
 
 /**
@@ -15,5 +15,5 @@ export function place() {
  * @returns {Unsupported}
  */
 export function watchPlace() {
-  return unsupported('page addresses', 'Node');
+  return unsupported('changes of the address', 'Node');
 }

@@ -1,11 +1,10 @@
-import { unsupported } from '../shared/unsupported.js';
-
-/** @typedef {import('../shared/unsupported.js').Unsupported} Unsupported */
+/** How often the tree is flushed at most, in milliseconds. */
+const EVERY = 16;
 
 /**
- * A process has no frames.
- * @returns {Unsupported}
+ * Calls f when the tree may be flushed again.
+ * @param {() => void} f
  */
-export function nextFlush() {
-  return unsupported('animation frames', 'Node');
+export function nextFlush(f) {
+  setTimeout(f, EVERY).unref();
 }

@@ -1,11 +1,34 @@
-import { unsupported } from '../shared/unsupported.js';
+import { hostname } from 'node:os';
+import { basename } from 'node:path';
+import { launch } from '../shared/api.js';
+import { connect } from './socket.js';
+import { watchErrors } from './errors.js';
+import { watchLife } from './life.js';
+import { place, watchPlace } from './place.js';
+import { watchNetwork } from './network.js';
+import { watchResources } from './resources.js';
+import { ground, runtime } from './ground.js';
+import { nextFlush } from './schedule.js';
 
 /**
- * A Node program becomes a source through its inspector, which shows more than a client inside of it could.
+ * Starts natscope in this process. Later calls return the client that runs. It
+ * never keeps the process alive. natscope attach shows more of a program, and
+ * needs nothing in it.
  * @param {import('../shared/client.js').Options} options
- * @returns {import('../shared/unsupported.js').Unsupported}
+ * @returns {import('../shared/api.js').Natscope}
  */
 export function start(options) {
-  void options;
-  return unsupported('clients inside of the program', 'Node; use natscope attach');
+  return launch({
+    scope: globalThis,
+    runtime: runtime(),
+    kind: 'host', hostname: hostname(), pid: process.pid,
+    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush,
+    tools: () => import('./tools.js'),
+    inspection: () => import('./inspection.js'),
+    fetch: globalThis.fetch?.bind(globalThis),
+    ground: ground(),
+    now: performance.now.bind(performance),
+    setTimer: (f, ms) => setTimeout(f, ms).unref(),
+    clearTimer: t => clearTimeout(t),
+  }, { ...options, id: options.id ?? `${basename(process.argv[1] ?? 'node').replace(/\.[cm]?[jt]s$/, '')}-${hostname()}` });
 }

@@ -9,6 +9,8 @@ import { Client } from './client.js';
  * @property {Client['component']} component
  * @property {Client['publish']} publish
  * @property {Client['reveal']} reveal
+ * @property {Client['cordis']} cordis
+ * @property {Client['getTree']} getTree
  * @property {() => void} stop ends natscope and puts back everything that it patched
  * @property {() => Status} status
  */
@@ -60,6 +62,8 @@ function face(client, stopped) {
     component: client.component.bind(client),
     publish: client.publish.bind(client),
     reveal: client.reveal.bind(client),
+    cordis: client.cordis.bind(client),
+    getTree: client.getTree.bind(client),
     stop() {
       client.stop();
       stopped();

@@ -1,5 +1,6 @@
 import { Faults } from './faults.js';
 import { Outbox } from './outbox.js';
+import { Questions } from './questions.js';
 import { Link } from './link.js';
 import { Tree } from './tree.js';
 import { Patches } from './patch.js';
@@ -19,6 +20,7 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 /**
  * A tree that the page shows: of components, or of Cordis.
  * @typedef {object} AnyTree
+ * @property {number} revision the one that was sent last
  * @property {boolean} pending whether there is anything to take
  * @property {() => import('./tree.js').TreeRecord[]} take the records that tell the reader what changed
  * @property {() => void} reset the reader lost the tree: everything is sent with the next take
@@ -40,6 +42,10 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
  * @typedef {object} Environment
  * @property {any} scope the global object
  * @property {string} runtime the environment's name and version
+ * @property {'client' | 'host'} kind whether it is a page or a process
+ * @property {string} [hostname] of a process
+ * @property {number} [pid]
+ * @property {(net: import('./fetch.js').NetOptions) => (() => void) | Unsupported} watchNetwork
  * @property {() => Place} place
  * @property {(changed: () => void) => (() => void) | Unsupported} watchPlace
  * @property {(events: {leave: () => void, back: () => void, online: () => void}) => (() => void) | Unsupported} watchLife
@@ -102,6 +108,7 @@ export class Client {
     this.options = options;
     this.faults = new Faults();
     this.outbox = new Outbox();
+    this.questions = new Questions({ send: text => this.link.send(text), setTimer: env.setTimer, clearTimer: env.clearTimer });
     this.patches = new Patches();
     this.realm = randomText(26);
     this.stopped = false;
@@ -125,13 +132,15 @@ export class Client {
       connect: env.connect,
       hello: () => this.hello(),
       message: m => this.faults.run(() => this.receive(m)),
-      down: () => this.faults.run(() => this.live?.pause()),
+      down: () => this.faults.run(() => this.down()),
       refused: reason => this.warn(`natscope: this page is not inspected: ${reason}`),
       now: env.now,
       setTimer: env.setTimer,
       clearTimer: env.clearTimer,
     });
-    this.tree = new Tree(() => this.link.limits);
+    this.components = new Tree(() => this.link.limits);
+    /** @type {AnyTree} what is shown: the components, or a Cordis runtime */
+    this.tree = this.components;
     /** @type {Live | undefined} there is none before the first command */
     this.live = undefined;
     /** @type {Promise<Live> | undefined} */
@@ -183,13 +192,18 @@ export class Client {
     this.link.start();
   }
 
+  down() {
+    this.questions.fail('the connection to natscope ended');
+    this.live?.pause();
+  }
+
   /** @returns {import('./protocol.js').Hello} */
   hello() {
     const place = this.env.place();
     this.told = place;
     return {
       type: 'hello', version: VERSION, id: this.claim?.id ?? '', realm: this.realm, now: this.env.now(),
-      name: this.options.name, ...place, runtime: this.env.runtime, library: LIBRARY,
+      name: this.options.name, ...place, kind: this.env.kind, hostname: this.env.hostname, pid: this.env.pid, runtime: this.env.runtime, library: LIBRARY,
       capabilities: [...CAPABILITIES],
     };
   }
@@ -214,6 +228,9 @@ export class Client {
         break;
       case 'command':
         this.command(m).catch(e => this.faults.add(e));
+        break;
+      case 'reply':
+        this.questions.answered(m);
         break;
       case 'problem':
         this.faults.add(m.reason);
@@ -377,16 +394,49 @@ export class Client {
   component(name, values, parent, options) {
     const above = parent === undefined || parent === null ? undefined : nodes.get(parent);
     const lost = this.stopped || parent !== undefined && parent !== null && !above;
-    const n = lost ? undefined : this.faults.run(() => this.tree.add(name, values, above, options ?? {}));
+    const n = lost ? undefined : this.faults.run(() => this.components.add(name, values, above, options ?? {}));
     /** @type {Component} */
     const handle = Object.freeze({
       id: n?.id ?? 0,
-      update: (/** @type {Record<string, unknown>} */ v) => void this.faults.run(() => n && this.changed(() => this.tree.update(n, v))),
-      remove: () => void this.faults.run(() => n && this.changed(() => this.tree.remove(n))),
+      update: (/** @type {Record<string, unknown>} */ v) => void this.faults.run(() => n && this.changed(() => this.components.update(n, v))),
+      remove: () => void this.faults.run(() => n && this.changed(() => this.components.remove(n))),
     });
     if (n) nodes.set(handle, n);
     this.scheduleFlush();
     return handle;
+  }
+
+  /**
+   * Shows a Cordis runtime in the place of components.
+   * @param {object} ctx any context of it
+   * @param {{details?: boolean}} [options]
+   * @returns {() => void} shows components again
+   */
+  cordis(ctx, options) {
+    /** @type {import('./cordis.js').CordisTree | undefined} */
+    let tree;
+    let ended = false;
+    import('./cordis.js').then(({ CordisTree }) => {
+      if (ended || this.stopped) return;
+      tree = new CordisTree(ctx, {
+        details: options?.details === true, limits: () => this.link.limits, changed: () => this.scheduleFlush(), faults: this.faults, revision: this.tree.revision,
+      });
+      this.undos.push(() => tree?.stop());
+      this.show(tree);
+    }).catch(e => this.faults.add(e));
+    return () => {
+      ended = true;
+      tree?.stop();
+      if (this.tree === tree) this.show(this.components);
+    };
+  }
+
+  /** @param {AnyTree} tree */
+  show(tree) {
+    tree.revision = this.tree.revision;
+    this.tree = tree;
+    this.resnapshot();
+    this.scheduleFlush();
   }
 
   /** @param {() => void} f changes the tree */
@@ -403,6 +453,14 @@ export class Client {
   reveal(component) {
     const n = nodes.get(component);
     if (n?.alive) this.record('event', 'natscope.reveal', `{"id":${n.id}}`);
+  }
+
+  /**
+   * Asks the server for the trees of all Cordis runtimes.
+   * @returns {Promise<object>} {schemaVersion, host, clients}, detached from everything live
+   */
+  getTree() {
+    return this.questions.ask('cordis');
   }
 
   /**

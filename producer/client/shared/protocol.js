@@ -45,6 +45,9 @@ export const CAPABILITIES = Object.freeze([
  * @property {string} [url]
  * @property {string} [title]
  * @property {boolean} [visible]
+ * @property {'client' | 'host'} kind
+ * @property {string} [hostname] of a process
+ * @property {number} [pid]
  * @property {string} [runtime]
  * @property {string} [library]
  * @property {string[]} [capabilities]
@@ -74,6 +77,7 @@ export const CAPABILITIES = Object.freeze([
  * @property {number} nodes
  * @property {number} depth
  * @property {number} handles
+ * @property {number} cordisNodes
  * @property {number} messageBytes
  * @property {number} recordsPerSecond
  * @property {number} reconnectMin milliseconds
@@ -91,6 +95,7 @@ export const DEFAULT_LIMITS = Object.freeze({
   nodes: 100000,
   depth: 256,
   handles: 10000,
+  cordisNodes: 2048,
   messageBytes: 1 << 20,
   recordsPerSecond: 20000,
   reconnectMin: 250,
@@ -111,7 +116,12 @@ export const DEFAULT_LIMITS = Object.freeze({
  * @typedef {{type: 'event', event: 'picked' | 'highlighted', data: {id: number}}} EventMessage
  */
 
-/** @typedef {CommandMessage | Welcome | Rejected | {type: 'ack', n: number} | {type: 'resnapshot'} | {type: 'ping'} | {type: 'pong'} | {type: 'problem', n?: number, reason: string}} ServerMessage */
+/**
+ * The answer to what the page asked the server.
+ * @typedef {{type: 'reply', id: number, result?: any, error?: string}} Reply
+ */
+
+/** @typedef {CommandMessage | Welcome | Rejected | {type: 'ack', n: number} | {type: 'resnapshot'} | Reply | {type: 'ping'} | {type: 'pong'} | {type: 'problem', n?: number, reason: string}} ServerMessage */
 
 /**
  * Reads a message of the server. Messages that are malformed or of an unknown
@@ -141,6 +151,8 @@ export function parseServerMessage(data) {
     case 'command':
       if (!isCount(m.id) || typeof m.method !== 'string') return undefined;
       return { type: 'command', id: m.id, method: m.method, params: isObject(m.params) ? m.params : {}, ...(typeof m.session === 'string' ? { session: m.session } : {}) };
+    case 'reply':
+      return isCount(m.id) ? { type: 'reply', id: m.id, result: m.result, ...(typeof m.error === 'string' ? { error: m.error } : {}) } : undefined;
     case 'resnapshot': case 'ping': case 'pong':
       return { type: m.type };
   }
