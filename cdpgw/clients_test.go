@@ -101,7 +101,7 @@ func TestChromeRemoteInterface(t *testing.T) {
 	}
 	want := "targets dev dev.orders dev.billing dev.page\nroot workspace\n" +
 		"search 1 <Router><Route path=\"/cart\"></Route></Router>\nquery path=/cart\nflattened 12\n" +
-		"line ready 1 object\nbody hello\nsources orders, Billing Service, shop\nunknown 'Runtime.evaluate' wasn't found\n"
+		"line ready 1 object\nbody hello\nsources orders, Billing Service, shop\nunknown 'Runtime.noSuchMethod' wasn't found\n"
 	if string(out) != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}

@@ -34,6 +34,6 @@ console.log('body', body);
 const { sources } = await client.send('DSHInspector.getSources');
 console.log('sources', sources.map((s) => s.label).join(', '));
 
-const failure = await client.send('Runtime.evaluate', { expression: '1' }).catch((error) => error);
+const failure = await client.send('Runtime.noSuchMethod').catch((error) => error);
 console.log('unknown', failure.message);
 await client.close();
