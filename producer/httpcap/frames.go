@@ -19,8 +19,9 @@ const (
 const (
 	// maxCompressed is the size of the largest compressed message that is decompressed, in bytes.
 	maxCompressed = 1 << 20
-	// maxInflated is what a compressed message decompresses to at most, in bytes.
-	maxInflated = 8 << 20
+	// maxInflated is what a compressed message decompresses to at most, in bytes: it
+	// happens while the application waits.
+	maxInflated = 1 << 20
 	// window is how far back a compressed message may refer to those before it.
 	window = 32 << 10
 )
@@ -221,7 +222,7 @@ func (p *frameParser) inflate() {
 		m.data, m.unread = nil, true
 		return
 	}
-	p.history = append(p.history, out.Bytes()...)
+	p.history = append(p.history, out.Bytes()[max(0, out.Len()-window):]...)
 	if over := len(p.history) - window; over > 0 {
 		p.history = append(p.history[:0], p.history[over:]...)
 	}
