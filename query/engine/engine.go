@@ -171,8 +171,9 @@ const holdFor = 100 * time.Millisecond
 
 // budget ends the looking at things when their number or the time is used up.
 type budget struct {
-	ctx   context.Context
-	left  int
+	ctx  context.Context
+	left int
+	// until is zero where the number alone is bound enough.
 	until time.Time
 }
 
@@ -187,7 +188,7 @@ func (b *budget) spend() bool {
 	if b.left < 0 {
 		return false
 	}
-	return b.left%checkEvery != 0 || b.ctx.Err() == nil && time.Now().Before(b.until)
+	return b.left%checkEvery != 0 || b.ctx.Err() == nil && (b.until.IsZero() || time.Now().Before(b.until))
 }
 
 // millis converts a time of a record to a time; 0 and nonsense are the zero time.

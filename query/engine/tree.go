@@ -46,7 +46,7 @@ func (v view) tree(ctx context.Context, q query.TreeRequest) (query.TreeAnswer, 
 	}
 	p := picker{
 		view: v, src: src, values: q.Values, depth: bound(q.Depth, maxDepth, maxDepth),
-		budget: newBudget(ctx, bound(q.Nodes, query.DefaultTreeNodes, query.MaxTreeNodes)),
+		budget: budget{ctx: ctx, left: bound(q.Nodes, query.DefaultTreeNodes, query.MaxTreeNodes)},
 		bytes:  bound(q.Bytes, query.DefaultTreeBytes, query.MaxTreeBytes),
 		shown:  make(map[*tree.Entry]int), parts: make(map[*tree.Entry]query.Node),
 	}
