@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/tree"
@@ -121,7 +122,8 @@ func (l *liveLane) runs(m realm.Method) func() {
 
 // runtimeTerminateExecution ends what runs for this connection, in whichever
 // realm: the command names none. A realm for which nothing runs may be busy with
-// the program's own work and is left alone. It waits for no other command.
+// the program's own work and is left alone. It waits for no evaluation: at most
+// for a moment, until those before it are sent.
 func (s *session) runtimeTerminateExecution(empty) (any, error) {
 	const m realm.Method = "runtime.terminateExecution"
 	var able []liveAt
@@ -141,10 +143,23 @@ func (s *session) runtimeTerminateExecution(empty) (any, error) {
 		}
 		able = append(able, at)
 	}
-	return later(func(ctx context.Context) (any, error) {
+	turns := make(map[realmOf]*turn)
+	for _, at := range able {
+		turns[at.realmOf] = s.turn(at.realmOf)
+	}
+	over := func() {
+		for _, t := range turns {
+			t.over()
+		}
+	}
+	return ordered{over: over, run: func(ctx context.Context) (any, error) {
+		defer over()
 		errs := make(chan error, len(able))
 		for _, at := range able {
 			s.slow.Go(func() {
+				moment, cancel := context.WithTimeout(ctx, terminateWait)
+				_ = turns[at.realmOf].wait(moment)
+				cancel()
 				_, err := s.ask(ctx, at, m, json.RawMessage("{}"), nil)
 				errs <- err
 			})
@@ -157,8 +172,11 @@ func (s *session) runtimeTerminateExecution(empty) (any, error) {
 			return nil, err
 		}
 		return nil, nil
-	}), nil
+	}}, nil
 }
+
+// terminateWait is how long terminateExecution waits for commands before it to be sent.
+const terminateWait = 250 * time.Millisecond
 
 // selections are the nodes that a person selected, as one realm is told of them.
 type selections struct {
