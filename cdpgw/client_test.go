@@ -50,7 +50,9 @@ type received struct {
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
 	Error  *protocolError  `json:"error"`
-	raw    []byte
+	// SessionID is set for what belongs to a child.
+	SessionID ChildID `json:"sessionId"`
+	raw       []byte
 }
 
 // client is a scripted DevTools.
@@ -60,6 +62,8 @@ type client struct {
 	last int64
 	// sent are the methods of the commands, by their ids.
 	sent map[int64]string
+	// in is the child to which commands go; empty for the root.
+	in ChildID
 
 	mu     sync.Mutex
 	all    []received
@@ -70,7 +74,12 @@ type client struct {
 // dial connects to a target: "dev" or "dev/orders".
 func dial(t testing.TB, server *httptest.Server, path string) *client {
 	t.Helper()
-	ws, resp, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http")+targetPath+path, nil)
+	return dialPath(t, server, targetPath+path)
+}
+
+func dialPath(t testing.TB, server *httptest.Server, path string) *client {
+	t.Helper()
+	ws, resp, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http")+path, nil)
 	if err != nil {
 		t.Fatalf("dial %s: %v (%v)", path, err, resp)
 	}
@@ -159,12 +168,23 @@ func (c *client) send(method string, params any) int64 {
 	c.t.Helper()
 	c.last++
 	c.sent[c.last] = method
-	b, err := json.Marshal(map[string]any{"id": c.last, "method": method, "params": params})
+	m := map[string]any{"id": c.last, "method": method, "params": params}
+	if c.in != "" {
+		m["sessionId"] = c.in
+	}
+	b, err := json.Marshal(m)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.write(string(b))
 	return c.last
+}
+
+// inChild calls f with commands going to a child.
+func (c *client) inChild(id ChildID, f func()) {
+	c.in = id
+	defer func() { c.in = "" }()
+	f()
 }
 
 // do sends a command and returns its answer and the events that came from its sending to its answer.

@@ -71,7 +71,11 @@ var upgrader = websocket.Upgrader{
 
 // serveTarget admits a DevTools connection and serves it until it ends.
 func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
-	t, no := parseTarget(g.space, strings.TrimPrefix(r.URL.Path, targetPath), r.URL.Query())
+	rest, node := strings.CutPrefix(r.URL.Path, nodePath)
+	t, no := parseTarget(g.space, strings.TrimPrefix(rest, targetPath), r.URL.Query())
+	if t.node = node; node && no == nil && t.source == "" {
+		no = &refusal{http.StatusNotFound, "No such target id: " + rest}
+	}
 	if no != nil {
 		plain(w, no.status, no.text)
 		return

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
@@ -63,12 +64,19 @@ func (s *session) replayConsole() {
 		entry *console.Entry
 	}
 	var lines []line
+	held := make(map[subjects.SourceID]bool)
 	for _, src := range s.sources() {
+		if x := s.gateway.hub.contexts[src.ID]; x != nil && s.mayHaveChild(src) {
+			held[src.ID] = true
+		}
 		for _, e := range src.Console.Entries {
-			if e.Order > s.runtime.discarded[src.ID] {
+			if e.Order > s.runtime.discarded[src.ID] && !(held[src.ID] && e.Generation == string(src.Generation)) {
 				lines = append(lines, line{src, e})
 			}
 		}
+	}
+	if s.runtime.held = held; len(held) > 0 {
+		s.replayLater()
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.entry.Wall, b.entry.Wall) })
 	for _, l := range lines {
@@ -76,11 +84,56 @@ func (s *session) replayConsole() {
 	}
 }
 
+// childWait is how long after Runtime.enable a client may ask for child sessions.
+const childWait = time.Second
+
+// mayHaveChild reports whether the console output of a source's present run is,
+// or may become, that of its child.
+func (s *session) mayHaveChild(src *fold.Source) bool {
+	at, ok := s.childRealm(src)
+	return ok && at.can("debugger.enable") && !s.target.node
+}
+
+// replayLater sends what the present runs of sources said that may get a child:
+// once it is clear that the client wants none, since the child's replay has it else.
+func (s *session) replayLater() {
+	s.slow.Go(func() {
+		t := time.NewTimer(childWait)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-s.conn.ctx.Done():
+			return
+		}
+		s.during(func() {
+			held := s.runtime.held
+			s.runtime.held = nil
+			for id := range held {
+				src := s.source(id)
+				if src == nil || !s.runtime.enabled || s.targets.bySource[id] != nil {
+					continue
+				}
+				for _, e := range src.Console.Entries {
+					if e.Generation == string(src.Generation) && e.Order > s.runtime.discarded[id] {
+						s.consoleAdded(src, e, func() [][]byte { return consoleEvents(s.gateway.hub, src, e) })
+					}
+				}
+			}
+		})
+	})
+}
+
 // consoleAdded tells one console entry. DevTools has one stack of groups for a
 // whole target. Where several sources share it, a group of one would swallow the
 // lines of the others, so its lines come without. A source that has the Console
 // for itself keeps its groups, and those that a generation left open end with it.
 func (s *session) consoleAdded(src *fold.Source, e *console.Entry, shared func() [][]byte) {
+	if c := s.childOf(src.ID); c != nil && c.debugs() && e.Generation == string(c.at.generation) {
+		return // The child tells it.
+	}
+	if s.runtime.held[src.ID] && e.Generation == string(src.Generation) {
+		return // It comes with the rest.
+	}
 	if s.target.source != "" {
 		if g := &s.runtime.groups; g.generation != e.Generation {
 			for ; g.open > 0; g.open-- {

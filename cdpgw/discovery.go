@@ -7,6 +7,7 @@ import (
 
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/store/fold"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 )
 
@@ -84,6 +85,11 @@ func (g *Gateway) list(r *http.Request) []listing {
 			e := g.listing(r, target{space: g.space, source: src.ID}, sourceTitle(src), string(kindOf(src)))
 			e.URL = frameURL(g.space, src)
 			out = append(out, e)
+			if can := src.Life.Descriptor.Capabilities; src.Connected && grant.Controls() && realm.Supports(can, realm.MethodOpenSession) && (realm.Supports(can, "debugger.enable") || realm.Supports(can, "profiler.start")) {
+				e := g.listing(r, target{space: g.space, source: src.ID, node: true}, sourceTitle(src), "the program itself, for debuggers of Node")
+				e.Type, e.URL = "node", frameURL(g.space, src)
+				out = append(out, e)
+			}
 		}
 	})
 	return out
@@ -124,7 +130,10 @@ func (g *Gateway) webSocketURL(r *http.Request, t target) string {
 
 // frontendURL returns the address that opens the target in the DevTools of any Chrome.
 func (g *Gateway) frontendURL(r *http.Request, t target) string {
-	const app = "devtools://devtools/bundled/devtools_app.html?"
+	app := "devtools://devtools/bundled/devtools_app.html?"
+	if t.node {
+		app = "devtools://devtools/bundled/js_app.html?"
+	}
 	if secure, base := g.base(r); secure {
 		return app + "wss=" + base + t.path()
 	} else {

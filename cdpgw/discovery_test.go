@@ -200,8 +200,8 @@ func TestProtocol(t *testing.T) {
 			events[d.Domain+"."+e.Name] = true
 		}
 	}
-	if len(commands) != len(methods) || !commands["DOM.getDocument"] || !commands["Runtime.evaluate"] || commands["Page.navigate"] {
-		t.Errorf("%d commands, want the %d methods", len(commands), len(methods))
+	if len(commands) != len(commandNames()) || !commands["DOM.getDocument"] || !commands["Runtime.evaluate"] || commands["Page.navigate"] {
+		t.Errorf("%d commands, want the %d methods", len(commands), len(commandNames()))
 	}
 	if !events["DOM.childNodeInserted"] || !events["Inspector.detached"] {
 		t.Errorf("events are missing: %v", events)

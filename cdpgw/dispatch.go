@@ -71,16 +71,7 @@ func (s *session) handle(message []byte) {
 		s.answer(in, nil, err)
 		return
 	}
-	if in.SessionID != "" {
-		s.answer(in, nil, &protocolError{Code: codeSession, Message: "Session with given id not found."})
-		return
-	}
-	m := methods[name]
-	if m == nil {
-		s.answer(in, nil, notFound(name))
-		return
-	}
-	run, err := m(in.Params)
+	run, err := s.callOf(in, name)
 	if err != nil {
 		s.answer(in, nil, err)
 		return
@@ -88,6 +79,50 @@ func (s *session) handle(message []byte) {
 	var messages []unencoded
 	s.gateway.state.View(func(space *fold.Space) { messages = s.run(space, in, run) })
 	encodeAll(messages)
+}
+
+// callOf returns what runs a command: of the root, of a child, or of the child
+// that a target of the type node is.
+func (s *session) callOf(in incoming, name string) (call, error) {
+	if in.SessionID == "" && !s.target.node {
+		m := methods[name]
+		if m == nil {
+			return nil, notFound(name)
+		}
+		return m(in.Params)
+	}
+	var p rawParams
+	if len(in.Params) > 0 {
+		if err := json.Unmarshal(in.Params, &p); err != nil {
+			return nil, invalidParams(describeJSON(err))
+		}
+	}
+	if in.SessionID != "" {
+		return func(s *session) (any, error) {
+			c := s.targets.byID[ChildID(in.SessionID)]
+			if c == nil {
+				return nil, &protocolError{Code: codeSession, Message: "Session with given id not found."}
+			}
+			return s.childCommand(c, name, p)
+		}, nil
+	}
+	root := methods[name]
+	var run call
+	if root != nil {
+		var err error
+		if run, err = root(in.Params); err != nil {
+			return nil, err
+		}
+	}
+	return func(s *session) (any, error) {
+		if c := s.nodeCommand(name); c != nil {
+			return s.childCommand(c, name, p)
+		}
+		if run == nil {
+			return nil, notFound(name)
+		}
+		return run(s)
+	}, nil
 }
 
 // run runs a command under the locks and gives its answer a place in the queue

@@ -204,6 +204,7 @@ func (g *Gateway) routes() {
 	g.mux.HandleFunc("/json", g.serveJSON)
 	g.mux.HandleFunc("/json/", g.serveJSON)
 	g.mux.HandleFunc(targetPath, g.serveTarget)
+	g.mux.HandleFunc(nodePath, g.serveTarget)
 	g.mux.HandleFunc(frontendPath, g.serveFrontend)
 	g.mux.HandleFunc("/", g.serveIndex)
 }

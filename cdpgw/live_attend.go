@@ -93,7 +93,15 @@ func (s *session) realmEvent(e command.Event) {
 			}
 		}
 	case realm.GroupRuntime:
+		if c := s.childOf(e.Source); c != nil && c.debugs() {
+			s.childTold(c, group, name, e.Data)
+			return
+		}
 		s.runtimeEvent(at, name, e.Data)
+	default:
+		if c := s.childOf(e.Source); c != nil && domainOf(group) != "" && c.at.context == at.context {
+			s.childTold(c, group, name, e.Data)
+		}
 	}
 }
 

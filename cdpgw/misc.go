@@ -20,9 +20,9 @@ type targetInfo struct {
 	CanAccessOpener bool     `json:"canAccessOpener"`
 }
 
-// targetMethods answer clients that look around before they work. There are no child targets.
+// targetMethods answer clients that look around before they work, and attach the children (child.go).
 var targetMethods = map[string]method{
-	"Target.setAutoAttach":      constant(empty{}),
+	"Target.setAutoAttach":      on((*session).targetSetAutoAttach),
 	"Target.setDiscoverTargets": constant(empty{}),
 	"Target.setRemoteLocations": constant(empty{}),
 	"Target.getTargetInfo":      on((*session).targetGetTargetInfo),
@@ -30,7 +30,11 @@ var targetMethods = map[string]method{
 }
 
 func (s *session) targetInfo() targetInfo {
-	return targetInfo{TargetID: s.target.id(), Type: "page", Title: s.target.title(), URL: s.target.url(), Attached: true}
+	kind := "page"
+	if s.target.node {
+		kind = "node"
+	}
+	return targetInfo{TargetID: s.target.id(), Type: kind, Title: s.target.title(), URL: s.target.url(), Attached: true}
 }
 
 func (s *session) targetGetTargetInfo(empty) (any, error) {

@@ -11,7 +11,8 @@ var protocolEvents = []string{
 	"DOM.attributeModified", "DOM.attributeRemoved", "DOM.characterDataModified", "DOM.childNodeCountUpdated", "DOM.childNodeInserted",
 	"DOM.childNodeRemoved", "DOM.documentUpdated", "DOM.setChildNodes",
 	"DSHInspector.sourcesChanged",
-	"Debugger.scriptParsed",
+	"Debugger.breakpointResolved", "Debugger.paused", "Debugger.resumed", "Debugger.scriptFailedToParse", "Debugger.scriptParsed",
+	"HeapProfiler.addHeapSnapshotChunk", "HeapProfiler.heapStatsUpdate", "HeapProfiler.lastSeenObjectId", "HeapProfiler.reportHeapSnapshotProgress", "HeapProfiler.resetProfiles",
 	"Inspector.detached",
 	"Log.entryAdded",
 	"Network.dataReceived", "Network.eventSourceMessageReceived", "Network.loadingFailed", "Network.loadingFinished", "Network.requestWillBeSent",
@@ -19,7 +20,30 @@ var protocolEvents = []string{
 	"Network.webSocketFrameSent", "Network.webSocketHandshakeResponseReceived", "Network.webSocketWillSendHandshakeRequest",
 	"Overlay.inspectModeCanceled", "Overlay.inspectNodeRequested", "Overlay.nodeHighlightRequested",
 	"Page.frameAttached", "Page.frameDetached", "Page.frameNavigated",
+	"Profiler.consoleProfileFinished", "Profiler.consoleProfileStarted", "Profiler.preciseCoverageDeltaUpdate",
+	"Target.attachedToTarget", "Target.detachedFromTarget",
 	"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Runtime.executionContextCreated", "Runtime.executionContextDestroyed", "Runtime.inspectRequested",
+}
+
+// passedCommands are the commands that the gateway passes on to a program in
+// child sessions and targets of the type node, besides those that it knows itself.
+var passedCommands = []string{
+	"Debugger.continueToLocation", "Debugger.evaluateOnCallFrame", "Debugger.getPossibleBreakpoints", "Debugger.getStackTrace", "Debugger.pause", "Debugger.removeBreakpoint",
+	"Debugger.restartFrame", "Debugger.resume", "Debugger.setAsyncCallStackDepth", "Debugger.setBlackboxPatterns", "Debugger.setBlackboxedRanges", "Debugger.setBreakpoint",
+	"Debugger.setBreakpointByUrl", "Debugger.setBreakpointOnFunctionCall", "Debugger.setBreakpointsActive", "Debugger.setInstrumentationBreakpoint", "Debugger.setPauseOnExceptions",
+	"Debugger.setReturnValue", "Debugger.setScriptSource", "Debugger.setSkipAllPauses", "Debugger.setVariableValue", "Debugger.stepInto", "Debugger.stepOut", "Debugger.stepOver",
+	"HeapProfiler.addInspectedHeapObject", "HeapProfiler.collectGarbage", "HeapProfiler.disable", "HeapProfiler.enable", "HeapProfiler.getHeapObjectId", "HeapProfiler.getObjectByHeapObjectId",
+	"HeapProfiler.getSamplingProfile", "HeapProfiler.startSampling", "HeapProfiler.startTrackingHeapObjects", "HeapProfiler.stopSampling", "HeapProfiler.stopTrackingHeapObjects",
+	"HeapProfiler.takeHeapSnapshot",
+	"Profiler.disable", "Profiler.enable", "Profiler.getBestEffortCoverage", "Profiler.setSamplingInterval", "Profiler.start", "Profiler.startPreciseCoverage", "Profiler.stop",
+	"Profiler.stopPreciseCoverage", "Profiler.takePreciseCoverage",
+}
+
+// commandNames are all commands that the gateway answers somewhere, sorted.
+func commandNames() []string {
+	names := slices.Concat(slices.Collect(maps.Keys(methods)), slices.Collect(maps.Keys(childMethods)), passedCommands)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // protocolDomain is one domain in the answer of /json/protocol.
@@ -51,7 +75,7 @@ func protocol() any {
 			d.Commands = append(d.Commands, protocolItem{name})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(methods)) {
+	for _, name := range commandNames() {
 		add(name, false)
 	}
 	for _, name := range protocolEvents {

@@ -12,6 +12,8 @@ type runtimeState struct {
 	contexts map[subjects.SourceID]*execution
 	// discarded holds, for each source, the number of the last console entry that the client asked to forget.
 	discarded map[subjects.SourceID]uint64
+	// held are the sources whose console output waits until it is clear whether a child has it.
+	held map[subjects.SourceID]bool
 	// groups are those that the client has open; they count where a source has the target for itself.
 	groups groupState
 }
@@ -58,9 +60,16 @@ func (s *session) runtimeEnable(empty) (any, error) {
 	}
 	s.runtime.enabled = true
 	s.runtime.contexts = make(map[subjects.SourceID]*execution)
-	s.event("Runtime.executionContextCreated", contextCreatedEvent{s.rootContext()})
+	if !s.target.node {
+		s.event("Runtime.executionContextCreated", contextCreatedEvent{s.rootContext()})
+	}
 	for _, src := range s.sources() {
 		s.syncContext(src)
+	}
+	if s.target.node {
+		if c := s.nodeChild(); c != nil && c.debugs() {
+			return s.childRuntimeEnable(c, nil)
+		}
 	}
 	s.replayConsole()
 	return nil, nil
@@ -105,11 +114,16 @@ func (s *session) syncContext(src *fold.Source) {
 	}
 	if current != nil {
 		s.runtime.contexts[src.ID] = current
-		s.event("Runtime.executionContextCreated", contextCreatedEvent{executionContext{
-			ID: current.id, Origin: originOf(frameURL(s.target.space, src)), Name: src.Name(), UniqueID: current.uniqueID(src.ID),
-			AuxData: contextData{IsDefault: true, Type: "default", FrameID: frameOf(src.ID)},
-		}})
+		s.event("Runtime.executionContextCreated", contextCreatedEvent{s.sourceContext(src, current)})
 		s.attend(src.ID)
+	}
+}
+
+// sourceContext describes the context of a source.
+func (s *session) sourceContext(src *fold.Source, x *execution) executionContext {
+	return executionContext{
+		ID: x.id, Origin: originOf(frameURL(s.target.space, src)), Name: src.Name(), UniqueID: x.uniqueID(src.ID),
+		AuxData: contextData{IsDefault: true, Type: "default", FrameID: frameOf(src.ID)},
 	}
 }
 

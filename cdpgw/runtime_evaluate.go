@@ -29,7 +29,7 @@ func inContext(m realm.Method) method {
 		if err != nil {
 			return nil, err
 		}
-		return s.passed(at, m, p)
+		return s.passed(at, m, p, s.translatorOf(at))
 	})
 }
 
@@ -44,7 +44,8 @@ func (s *session) contextOf(p rawParams, m realm.Method) (liveAt, error) {
 
 // passed sends a command to a realm with its parameters, save the context's, and
 // answers what the realm does.
-func (s *session) passed(at liveAt, m realm.Method, p rawParams) (any, error) {
+func (s *session) passed(at liveAt, m realm.Method, p rawParams, tr translator) (any, error) {
+	s.attachFor(at)
 	params := json.RawMessage(encode(p.without("uniqueContextId", "contextId", "executionContextId")))
 	if err := s.allowed(m, params); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (s *session) passed(at liveAt, m realm.Method, p rawParams) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.translatorOf(at).translate(raw), nil
+		return tr.translate(raw), nil
 	}), nil
 }
 
@@ -85,7 +86,7 @@ func (s *session) runtimeEvaluate(p rawParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.passed(at, realm.MethodEvaluate, p)
+	return s.passed(at, realm.MethodEvaluate, p, s.translatorOf(at))
 }
 
 // runtimeCompileScript tells DevTools whether input is complete. Where nothing
@@ -98,7 +99,7 @@ func (s *session) runtimeCompileScript(p rawParams) (any, error) {
 	if p.flag("persistScript") && !s.target.grant.Controls() {
 		return nil, failf("%s", errOnlyLook)
 	}
-	return s.passed(at, "runtime.compileScript", p)
+	return s.passed(at, "runtime.compileScript", p, s.translatorOf(at))
 }
 
 // runtimeGlobalLexicalScopeNames lists the names of let, const and class. Where
@@ -108,7 +109,7 @@ func (s *session) runtimeGlobalLexicalScopeNames(p rawParams) (any, error) {
 	if err != nil {
 		return map[string][]string{"names": {}}, nil
 	}
-	return s.passed(at, "runtime.globalLexicalScopeNames", p)
+	return s.passed(at, "runtime.globalLexicalScopeNames", p, s.translatorOf(at))
 }
 
 // runs counts a command that terminateExecution is about, until the function is called that it returns.

@@ -46,6 +46,9 @@ type session struct {
 	overlay  overlayState
 	cordis   cordisState
 	realms   liveState
+	targets  childState
+	// whole is the child that a target of the type node is, once it was asked for something.
+	whole *child
 }
 
 func newSession(g *Gateway, c *conn, t target) *session {
@@ -135,7 +138,11 @@ func (s *session) changed(b *batch) {
 
 	for _, src := range b.sources {
 		s.syncFrame(src)
+		s.syncChild(src)
 		s.syncContext(src)
+	}
+	if s.target.node {
+		s.syncNode()
 	}
 	s.syncDocument(b)
 	s.syncWatched(len(b.sources) > 0)

@@ -24,6 +24,9 @@ type FrameID string
 // targetPath is the path below which targets are served.
 const targetPath = "/devtools/page/"
 
+// nodePath is the path below which targets of the type node are served.
+const nodePath = "/devtools/node/"
+
 // target is what one DevTools connection looks at.
 type target struct {
 	space subjects.Space
@@ -34,6 +37,8 @@ type target struct {
 	// link to DevTools: Chrome refuses "?" and takes "&" for itself there.
 	pattern string
 	kind    source.Kind
+	// node says that the target is of the type node: one source, passed through.
+	node bool
 	// grant is what the connection may see and do.
 	grant access.Grant
 }
@@ -45,6 +50,9 @@ func (t target) admitted() bool {
 
 // id returns the target's id.
 func (t target) id() TargetID {
+	if t.node {
+		return TargetID("node." + string(t.space) + "." + string(t.source))
+	}
 	if t.source != "" {
 		return TargetID(string(t.space) + "." + string(t.source))
 	}
@@ -53,6 +61,9 @@ func (t target) id() TargetID {
 
 // path returns the path under which the target is served.
 func (t target) path() string {
+	if t.node {
+		return nodePath + string(t.space) + "/" + string(t.source)
+	}
 	if t.source != "" {
 		return targetPath + string(t.space) + "/" + string(t.source)
 	}

@@ -305,6 +305,29 @@ func (x *worldRealm) do(r realm.Request) (any, error) {
 	case realm.MethodScriptSource:
 		return realm.ScriptSourceResult{ScriptSource: "package main\n\nfunc main() {}"}, nil
 	}
+	switch r.Method {
+	case "runtime.getIsolateId":
+		return map[string]string{"id": "isolate"}, nil
+	case "debugger.enable":
+		return map[string]string{"debuggerId": "7.8"}, nil
+	case "debugger.evaluateOnCallFrame":
+		return map[string]any{"result": s.remote(x, p.Expression, p.ObjectGroup)}, nil
+	case "debugger.setBreakpointByUrl":
+		return json.RawMessage(`{"breakpointId":"1:1","locations":[]}`), nil
+	case "profiler.stop":
+		return json.RawMessage(`{"profile":{"nodes":[],"startTime":1,"endTime":2}}`), nil
+	case "heap.getHeapObjectId":
+		e, err := held(p.ObjectID)
+		return map[string]string{"heapSnapshotObjectId": e}, err
+	}
+	switch r.Method.Group() {
+	case realm.GroupDebugger, realm.GroupProfiler, realm.GroupHeap:
+		return struct{}{}, nil
+	case realm.GroupRuntime:
+		if r.Method == "runtime.enable" || r.Method == "runtime.disable" {
+			return struct{}{}, nil
+		}
+	}
 	return nil, fmt.Errorf("%w: %s", realm.ErrUnsupported, r.Method)
 }
 

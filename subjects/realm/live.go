@@ -158,10 +158,18 @@ func (m Method) ChangesWith(params json.RawMessage) bool {
 	return json.Unmarshal(params, &p) != nil || string(p["throwOnSideEffect"]) != "true"
 }
 
+// Group returns what stands before a method's dot; empty for one without.
+func (m Method) Group() string {
+	group, _, ok := strings.Cut(string(m), ".")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
 // InSession reports whether a method needs an open session.
 func (m Method) InSession() bool {
-	group, _, _ := strings.Cut(string(m), ".")
-	switch group {
+	switch m.Group() {
 	case GroupRuntime, GroupDebugger, GroupProfiler, GroupHeap, GroupSources, GroupConsole:
 		return true
 	}

@@ -145,6 +145,9 @@ func TestCapabilities(t *testing.T) {
 			t.Errorf("an edit with %s changes nothing", params)
 		}
 	}
+	if MethodPing.Group() != "" || MethodEdit.Group() != GroupTree {
+		t.Error("groups")
+	}
 	for m, want := range map[Method]bool{MethodPing: false, MethodEdit: false, MethodInspect: false, MethodResolveNode: true, MethodEvaluate: true, MethodOpenSession: false, "heap.enable": true, "solo": false} {
 		if m.InSession() != want {
 			t.Errorf("%s needs a session: %v", m, !want)
