@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/natscope/natscope/subjects/realm"
 )
@@ -22,6 +23,13 @@ func (t *Tree) onEdit(ctx context.Context, params json.RawMessage) (any, error) 
 	}
 	if len(p.Path) > 0 {
 		return nil, fmt.Errorf("%w: the values of a Go program are edited as a whole: edit %q itself", realm.ErrRefused, p.Symbol)
+	}
+	// Whoever asked gives up at the deadline. What is said shortly before it arrives,
+	// and only the tree knows whether a setter hangs or was never called.
+	if deadline, ok := ctx.Deadline(); ok {
+		early, cancel := context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
+		defer cancel()
+		ctx = early
 	}
 	return nil, asRealm(t.edit(ctx, p.ID, p.Symbol, p.Value))
 }

@@ -102,13 +102,17 @@ func canBeNil(k reflect.Kind) bool {
 	return k == reflect.Pointer || k == reflect.Map || k == reflect.Slice || k == reflect.Interface
 }
 
-// maxEdits is how many setters of one tree run at a time.
-const maxEdits = 32
+const (
+	// maxEdits is how many setters of one tree run at a time.
+	maxEdits = 32
+	// editRoom is how long an edit waits for earlier ones.
+	editRoom = time.Second
+)
 
 // Edit changes a value of a component by its setter, and returns when that has
 // returned or the producer's limit for commands (subjects.Limits.Command) has
 // passed. The setter runs in a goroutine of its own, one for each component at a
-// time, and its panics are contained. value is JSON. The error wraps
+// time, for which it waits a second at most, and its panics are contained. value is JSON. The error wraps
 // ErrUnknownNode, ErrNotWritable, ErrRefused, ErrBusy or ErrTimeout.
 func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(context.Background(), t.p.Limits().Command)
@@ -116,7 +120,8 @@ func (t *Tree) Edit(id tree.NodeID, name string, value json.RawMessage) error {
 	return t.edit(ctx, id, name, value)
 }
 
-// edit is Edit with a deadline of its own.
+// edit is Edit with a deadline of its own. Behind edits that still run it waits a
+// second and no longer: whoever typed should hear soon that nothing was tried.
 func (t *Tree) edit(ctx context.Context, id tree.NodeID, name string, value json.RawMessage) error {
 	c, s, err := t.setter(id, name)
 	if err != nil {
@@ -125,6 +130,8 @@ func (t *Tree) edit(ctx context.Context, id tree.NodeID, name string, value json
 	if !json.Valid(value) {
 		return fmt.Errorf("%w: node %d: %s: the new value is not JSON", ErrRefused, id, s.name)
 	}
+	soon, cancel := context.WithTimeout(ctx, editRoom)
+	defer cancel()
 	for _, room := range []chan struct{}{c.editing, t.edits} {
 		select {
 		case room <- struct{}{}:
@@ -133,11 +140,11 @@ func (t *Tree) edit(ctx context.Context, id tree.NodeID, name string, value json
 		}
 		select {
 		case room <- struct{}{}:
-		case <-ctx.Done():
+		case <-soon.Done():
 			if room == t.edits {
 				<-c.editing
 			}
-			return fmt.Errorf("%w: node %d: %s", ErrBusy, id, s.name)
+			return fmt.Errorf("%w: node %d: %s was left as it is; try again later", ErrBusy, id, s.name)
 		}
 	}
 	done := make(chan error, 1)
