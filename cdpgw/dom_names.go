@@ -34,6 +34,10 @@ func sourceAttributes(src *fold.Source) []string {
 	if !src.Connected {
 		out = append(out, "state", "disconnected")
 	}
+	if src.Tree.Truncated {
+		// Nobody should take what is shown for all that there is.
+		out = append(out, "truncated", "true")
+	}
 	return out
 }
 

@@ -18,7 +18,8 @@ import (
 //	  </workspace>
 //
 // A source that is not connected keeps its element and its tree and carries
-// state="disconnected". Nodes of trees never carry connection state.
+// state="disconnected". Nodes of trees never carry connection state. One whose
+// tree is over the limits carries truncated="true".
 
 // The backend ids of nodes that belong to no source; the ids of trees begin at tree.FirstID.
 const (

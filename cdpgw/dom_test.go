@@ -205,6 +205,34 @@ func TestLiveChanges(t *testing.T) {
 	c.valid()
 }
 
+// A tree that limits cut looks like a whole one unless its source says so, also
+// when the branch that was cut is all that changed.
+func TestTruncatedTreeSaysSo(t *testing.T) {
+	m := shop(t)
+	_, server := serve(t, m)
+	c := dial(t, server, "dev/orders")
+	var doc documentResult
+	c.call("DOM.getDocument", map[string]int{"depth": -1}, &doc)
+	host := byName(doc.Root, "host").NodeID
+	flush := func(revision uint64, truncated bool) {
+		m.publish("orders", gen1, subjects.PlaneTree, record(3, tree.TopicOps, tree.Ops{Revision: revision, Ops: []tree.Op{}, Truncated: truncated}))
+	}
+	flush(2, true)
+	var modified attributeModifiedEvent
+	at := c.event(0, "DOM.attributeModified", &modified)
+	if modified != (attributeModifiedEvent{host, "truncated", "true"}) {
+		t.Errorf("%+v", modified)
+	}
+	flush(3, true)
+	flush(4, false)
+	var removed attributeRemovedEvent
+	c.event(at, "DOM.attributeRemoved", &removed)
+	if removed != (attributeRemovedEvent{host, "truncated"}) {
+		t.Errorf("%+v", removed)
+	}
+	c.valid()
+}
+
 // A restart keeps the tree on the screen until the new one is there.
 func TestRestart(t *testing.T) {
 	m := shop(t)

@@ -16,7 +16,8 @@ const (
 	SourceAdded Kind = iota + 1
 	// SourceOpened means that Source began a new generation.
 	SourceOpened
-	// SourceUpdated means that Source's descriptor changed within its generation.
+	// SourceUpdated means that Source's descriptor changed within its generation,
+	// or whether limits cut branches off its tree.
 	SourceUpdated
 	// SourceClosed means that Source's generation said goodbye.
 	SourceClosed

@@ -243,9 +243,13 @@ func (s *Source) tree(changes []Change, r subjects.Record, ids *tree.IDs) ([]Cha
 	if s.Life.Opened {
 		at = s.Life.Wall(r.T)
 	}
+	truncated := s.Tree.Truncated
 	cs, err := s.Tree.Apply(r.Topic, r.Data, ids, limits, at)
 	for _, c := range cs {
 		changes = append(changes, Change{Kind: TreeChanged, Source: s, Tree: c})
+	}
+	if s.Tree.Truncated != truncated {
+		changes = append(changes, Change{Kind: SourceUpdated, Source: s})
 	}
 	return changes, err
 }
