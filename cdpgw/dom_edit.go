@@ -230,8 +230,9 @@ func typed(text string, now json.RawMessage, shown string) (json.RawMessage, err
 			return nil, fmt.Errorf("what it is now cannot be read: %w", err)
 		}
 	}
-	if strings.HasSuffix(shown, "…") && strings.HasSuffix(text, "…") {
-		return nil, fmt.Errorf("only the beginning of it is shown; replace it with a whole value that does not end in …")
+	// Whoever changed a letter of what is shown did not mean to lose the rest.
+	if end := cutMark(shown); end != "" && strings.HasSuffix(text, end) && (v.Kind != value.String || v.Partial || v.Text != shown) {
+		return nil, fmt.Errorf("only the beginning of it is shown; replace it with a whole value that does not end in %s", end)
 	}
 	trimmed := strings.TrimSpace(text)
 	valid := json.Valid([]byte(trimmed))
@@ -258,6 +259,21 @@ func typed(text string, now json.RawMessage, shown string) (json.RawMessage, err
 		return nil, fmt.Errorf("it takes JSON, such as [1, 2] or {\"a\": 1}, not %.80q", text)
 	}
 	return json.RawMessage(trimmed), nil
+}
+
+// cutMark returns what stands at the end of a text of which more was cut: "…", or
+// "…" with the number of characters that the whole one has. Empty if nothing was cut.
+func cutMark(shown string) string {
+	i := strings.LastIndex(shown, "…")
+	if i < 0 {
+		return ""
+	}
+	count, ok := strings.CutPrefix(shown[i+len("…"):], " (")
+	count, ends := strings.CutSuffix(count, " characters)")
+	if !ok && count != "" || ok && (!ends || strings.Trim(count, "0123456789") != "") {
+		return ""
+	}
+	return shown[i:]
 }
 
 // parseAttributes reads attributes as they stand in a tag, as leniently as a browser.

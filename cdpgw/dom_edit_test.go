@@ -47,6 +47,11 @@ func TestTyped(t *testing.T) {
 		{`{"__natscope":"number","value":"NaN"}`, "NaN", "1", "1"}, {`{"__natscope":"bigint","value":"9"}`, "9n", "10", "10"}, {`{"__natscope":"bigint","value":"9"}`, "9n", "10n", ""},
 		{`{"__natscope":"string","head":"abc","length":20000}`, "abc…", "abcd…", ""}, {`{"__natscope":"string","head":"abc","length":20000}`, "abc…", "new", `"new"`},
 		{`{"__natscope":"map"}`, "", "1", ""},
+		// The beginning of a long text, edited and given back, must not become the whole one.
+		{`"abcdef"`, "abc… (6 characters)", "xbc… (6 characters)", ""}, {`"abcdef"`, "abc… (6 characters)", "whole", `"whole"`}, {`"abcdef"`, "abc…", "xbc…", ""},
+		{`{"__natscope":"string","head":"abc","length":20000}`, "abc… (20000 characters)", "xbc… (20000 characters)", ""}, {``, "abc… (6 characters)", "x… (6 characters)", ""},
+		// A text may have such an end of its own.
+		{`"Loading…"`, "Loading…", "Saving…", `"Saving…"`}, {`"a… (b)"`, "a… (b)", "c… (b)", `"c… (b)"`},
 	} {
 		got, err := typed(c.text, json.RawMessage(c.now), c.shown)
 		if string(got) != c.want || (err == nil) != (c.want != "") {

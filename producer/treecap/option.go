@@ -81,7 +81,7 @@ func readable(v any) (text string) {
 	case nil:
 		return "null"
 	case string:
-		return cutText(v, maxValue)
+		return cutValue(v)
 	case bool:
 		return strconv.FormatBool(v)
 	case int:
@@ -93,15 +93,24 @@ func readable(v any) (text string) {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case error:
-		return cutText(v.Error(), maxValue)
+		return cutValue(v.Error())
 	case fmt.Stringer:
-		return cutText(v.String(), maxValue)
+		return cutValue(v.String())
 	}
 	e := value.Of(v)
 	if e.Kind == value.String {
-		return cutText(e.Text, maxValue)
+		return cutValue(e.Text)
 	}
 	return cutText(value.Preview(e), maxValue)
+}
+
+// cutValue returns s as valid UTF-8 of at most maxValue bytes; of a longer one the beginning and how long it is.
+func cutValue(s string) string {
+	if len(s) <= maxValue {
+		return cutText(s, maxValue)
+	}
+	end := " (" + strconv.Itoa(utf8.RuneCountInString(s)) + " characters)"
+	return cutText(s, maxValue-len(end)) + end
 }
 
 // cleanName makes a name of text: valid, on one line, not empty unless other is.

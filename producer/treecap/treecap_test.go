@@ -350,7 +350,7 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatalf("%.2000s", show(root))
 	}
 	text := show(root)
-	for _, s := range []string{"bad?=?", "lines=a\nb", "[threw: no]", "natscope-truncated"} {
+	for _, s := range []string{"bad?=?", "lines=a\nb", "[threw: no]", "natscope-truncated", "xx… (5000 characters)"} {
 		if !strings.Contains(text, s) {
 			t.Errorf("%q is missing in %.3000s", s, text)
 		}

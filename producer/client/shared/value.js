@@ -68,12 +68,16 @@ export function encodeShort(v) {
 
 /**
  * Returns a readable text of one line for a value that is no container, and
- * undefined for one that is. Strings are not quoted.
+ * undefined for one that is. Strings are not quoted; of a long one it is the
+ * beginning, and how long it is.
  * @param {unknown} v
  * @returns {string | undefined}
  */
 export function primitiveText(v) {
-  if (typeof v === 'string') return oneLine(wellFormed(v), MAX_PREVIEW);
+  if (typeof v === 'string') {
+    const text = oneLine(wellFormed(v), MAX_PREVIEW);
+    return v.length > MAX_PREVIEW && text.endsWith('…') ? `${text} (${v.length} characters)` : text;
+  }
   if (v === null || typeof v !== 'object' && typeof v !== 'function') return title(v, MAX_PREVIEW);
   return undefined;
 }

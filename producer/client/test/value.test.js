@@ -71,6 +71,9 @@ test('the short form is small', () => {
 
 test('texts of primitives', () => {
   assert.equal(primitiveText('a\nb'), 'a b');
+  // Whoever sees a cut text has to see that, and of how much it is the beginning.
+  assert.equal(primitiveText('x'.repeat(100)), 'x'.repeat(100));
+  assert.equal(primitiveText('x'.repeat(5000)), 'x'.repeat(99) + '… (5000 characters)');
   assert.equal(primitiveText(-0), '-0');
   assert.equal(primitiveText(10n), '10n');
   assert.equal(primitiveText(null), 'null');
