@@ -34,7 +34,7 @@ func (i *Instance) startQuery(o Options, mux *http.ServeMux) error {
 		return fmt.Errorf("embedded: query: %w", err)
 	}
 	i.onStop("query engine", func(context.Context) error { e.Close(); return nil })
-	s, err := service.Start(service.Options{Conn: i.conn, Space: o.Space, API: overNATS(e, o.Role), Limits: o.Limits, Logger: o.Logger})
+	s, err := service.Start(service.Options{Conn: i.conn, Space: o.Space, API: e, ChangesFor: overNATS(e, o.Role), Limits: o.Limits, Logger: o.Logger})
 	if err != nil {
 		return fmt.Errorf("embedded: query: %w", err)
 	}
@@ -89,11 +89,24 @@ func granted(e *engine.Engine, space subjects.Space, r *http.Request) (query.API
 	return e, nil
 }
 
-// overNATS returns what may be asked and done over NATS: who may change programs
-// there is decided by the permissions of NATS users, unless nobody may.
-func overNATS(e *engine.Engine, role access.Role) query.API {
+// overNATS returns what those do who ask for changes over NATS: whether they may
+// is decided by the permissions of NATS users, unless nobody may.
+func overNATS(e *engine.Engine, role access.Role) func(service.Asker) query.API {
 	if role == access.RoleView {
-		return e
+		return nil
 	}
-	return e.As("a NATS client")
+	return func(a service.Asker) query.API { return e.As(whoOverNATS(a)) }
+}
+
+// whoOverNATS names for the audit who asks over NATS. A message does not prove
+// who sent it, so what the asker says of itself is marked as that.
+func whoOverNATS(a service.Asker) string {
+	who := "a NATS client"
+	if a.Says != "" {
+		who += " that says it is " + a.Says
+	}
+	if a.Inbox != "" && a.Inbox != "_INBOX" {
+		who += ", answered at " + a.Inbox
+	}
+	return who
 }

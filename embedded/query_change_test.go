@@ -21,6 +21,7 @@ import (
 	"github.com/natscope/natscope/producer/treecap"
 	"github.com/natscope/natscope/query"
 	"github.com/natscope/natscope/query/httpapi"
+	"github.com/natscope/natscope/query/service"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/realm"
 )
@@ -127,7 +128,7 @@ func TestEvaluateAndEdit(t *testing.T) {
 
 	found := until(t, q.client.FindNodes, query.FindRequest{Text: "pool", Values: true}, func(a query.FindAnswer) bool { return len(a.Nodes) == 1 && len(a.Nodes[0].Values) > 0 })
 	id := found.Nodes[0].ID
-	if _, err := q.client.Edit(ctx, query.EditRequest{ID: id, Name: "Size", Value: []byte("8")}); err != nil {
+	if _, err := q.client.As("alice (a test)").Edit(ctx, query.EditRequest{ID: id, Name: "Size", Value: []byte("8")}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, q.client.Node, query.NodeRequest{ID: id}, func(a query.NodeAnswer) bool {
@@ -149,7 +150,7 @@ func TestEvaluateAndEdit(t *testing.T) {
 		until(t, func(context.Context, int) (int64, error) { return r.open.Load(), nil }, 0, func(n int64) bool { return n == 0 })
 	}
 	audits := audited(t, q)
-	for _, want := range []string{`"runtime.evaluate"`, "answer + 1", `"tree.edit"`, `"who":"a NATS client"`} {
+	for _, want := range []string{`"runtime.evaluate"`, "answer + 1", `"tree.edit"`, `"who":"a NATS client that says it is alice (a test)"`, `"who":"a NATS client"`} {
 		if !strings.Contains(audits, want) {
 			t.Errorf("the audit lacks %s:\n%s", want, audits)
 		}
@@ -241,13 +242,13 @@ func TestNATSUsersOfQueries(t *testing.T) {
 		}
 		t.Cleanup(func() { closeTest(t, i) })
 	}
-	for name, want := range map[string]error{"viewer": query.ErrTimeout, "debugger": query.ErrNotFound} {
+	for name, want := range map[string]error{"viewer": query.ErrRefused, "debugger": query.ErrNotFound} {
 		c := query.NewClient(s.connect(name), "dev")
 		until(t, c.Sources, query.SourcesRequest{}, func(a query.SourcesAnswer) bool { return true })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err := c.Evaluate(ctx, query.EvaluateRequest{Source: "nobody", Expression: "1"})
 		cancel()
-		if !errors.Is(err, want) {
+		if !errors.Is(err, want) || name == "viewer" && !strings.Contains(err.Error(), "debugger") {
 			t.Errorf("%s evaluates: %v, want %v", name, err, want)
 		}
 	}
@@ -256,5 +257,18 @@ func TestNATSUsersOfQueries(t *testing.T) {
 	}
 	if got := s.refusals("gateway"); len(got) > 0 {
 		t.Errorf("the gateway was refused: %v", got)
+	}
+}
+
+// Who asks over NATS is told to the audit in words that promise no more than a message does.
+func TestWhoAsksOverNATS(t *testing.T) {
+	for want, a := range map[string]service.Asker{
+		"a NATS client": {Inbox: "_INBOX"},
+		"a NATS client that says it is alice@laptop":                         {Says: "alice@laptop", Inbox: "_INBOX"},
+		"a NATS client that says it is alice@laptop, answered at _INBOX_bob": {Says: "alice@laptop", Inbox: "_INBOX_bob"},
+	} {
+		if got := whoOverNATS(a); got != want {
+			t.Errorf("%+v: %q, want %q", a, got, want)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +22,7 @@ type Client struct {
 	conn     *nats.Conn
 	space    subjects.Space
 	deadline time.Duration
+	who      string
 }
 
 var _ API = (*Client)(nil)
@@ -30,6 +33,14 @@ func NewClient(conn *nats.Conn, space subjects.Space) *Client {
 		space = subjects.DefaultSpace
 	}
 	return &Client{conn: conn, space: space, deadline: subjects.DefaultLimits().Query + 2*time.Second}
+}
+
+// As returns a client that tells the audit who asks, such as "alice@laptop
+// (natscope eval)". It is taken for what the asker says of itself, and grants nothing.
+func (c *Client) As(who string) *Client {
+	named := *c
+	named.who = who
+	return &named
 }
 
 // Space returns the space that the client asks about.
@@ -66,8 +77,22 @@ func (c *Client) Ask(ctx context.Context, verb string, question []byte) ([]byte,
 		return nil, c.trouble(verb, err)
 	}
 	defer func() { _ = sub.Unsubscribe() }() // It fails only when the connection is closed.
-	if err := c.conn.PublishRequest(SubjectOf(c.space, verb), inbox, question); err != nil {
+	m := &nats.Msg{Subject: SubjectOf(c.space, verb), Reply: inbox, Data: question}
+	if c.who != "" && changes(verb) && c.conn.HeadersSupported() {
+		m.Header = nats.Header{subjects.HeaderWho: {c.who}}
+	}
+	former := c.conn.LastError()
+	if err := c.conn.PublishMsg(m); err != nil {
 		return nil, c.trouble(verb, err)
+	}
+	if changes(verb) {
+		// A server says aside that a user may not ask; who is not told waits in vain.
+		if err := c.conn.FlushWithContext(ctx); err != nil {
+			return nil, c.trouble(verb, err)
+		}
+		if err := c.conn.LastError(); err != former && errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), m.Subject) {
+			return nil, Errorf(ErrRefused, "this NATS user may not publish to %s; changes need one of the kind debugger, which natscope auth makes", m.Subject)
+		}
 	}
 	var parts join
 	for {
@@ -94,12 +119,15 @@ func (c *Client) Ask(ctx context.Context, verb string, question []byte) ([]byte,
 // SubjectOf returns the subject that a verb is asked on. Verbs that can change a
 // program have one of another kind, so that users may be allowed to look only.
 func SubjectOf(space subjects.Space, verb string) string {
-	for _, v := range verbs {
-		if v.Name == verb && v.Changes {
-			return subjects.ChangeVerb(space, verb)
-		}
+	if changes(verb) {
+		return subjects.ChangeVerb(space, verb)
 	}
 	return subjects.QueryVerb(space, verb)
+}
+
+// changes reports whether a verb can change a program.
+func changes(verb string) bool {
+	return slices.ContainsFunc(verbs, func(v *Verb) bool { return v.Name == verb && v.Changes })
 }
 
 // answeredError is the error that a service answered.

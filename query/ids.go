@@ -15,12 +15,13 @@ import (
 type Epoch int64
 
 // NodeID names one node of a tree for good: "<source>/n<number>.<epoch>". People
-// may leave the epoch away, which then means the present one.
+// may leave the epoch away, which then means the present one; the source's name will do then.
 type NodeID string
 
 // RequestID names one captured request for good:
 // "<source>/<generation>/<id in the generation>". People may write
-// "<source>#<number>" instead, where the number counts the source's requests.
+// "<source>#<number>" instead, where the number counts the source's requests and
+// the source's name will do.
 type RequestID string
 
 // maxID bounds every id that is parsed, in bytes.

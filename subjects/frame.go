@@ -32,6 +32,9 @@ const (
 	HeaderTotal = "Natscope-Total"
 	// HeaderChunk marks one of several messages that together are one answer to a command: see Chunk.
 	HeaderChunk = "Natscope-Chunk"
+	// HeaderWho carries, on a question that can change a program, who asks by its
+	// own word. It is for the audit only and grants nothing.
+	HeaderWho = "Natscope-Who"
 )
 
 // EncodingZstd is the only encoding of frame bodies besides none.

@@ -187,7 +187,7 @@ func TestProtocolIsDescribed(t *testing.T) {
 		t.Errorf("docs/protocol.md does not describe: %s", missing)
 	}
 	// The check itself must see what is missing.
-	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`", "`deadlineMs`", "| `busy` |", "| `tree.pick` |", "| `picked` |", "| `session.open` |", "`leaseMs`", "| `no-session` |", "| `Natscope-Chunk` |"} {
+	for _, part := range []string{"## Plane `net`", "### Topic `commit`", "| `Natscope-Seq` |", "`snippets`", "| `resnapshot` |", "| `aborted` |", "| `move` |", "`seqs`", "`held`", "`deadlineMs`", "| `busy` |", "| `tree.pick` |", "| `picked` |", "| `session.open` |", "`leaseMs`", "| `no-session` |", "| `Natscope-Chunk` |", "| `Natscope-Who` |"} {
 		if !strings.Contains(page, part) {
 			t.Fatalf("the page has no %s to take away", part)
 		}

@@ -71,6 +71,8 @@ type asker struct {
 	*printer
 	ctx     context.Context
 	timeout time.Duration
+	// progress tells of questions that take long; nil where nobody looks.
+	progress *progress
 }
 
 // command makes a command that asks. args names its arguments for the usage line.
@@ -95,7 +97,7 @@ func (f *askFlags) run(c *cobra.Command, args []string, run func(a *asker, args 
 		return fmt.Errorf("%w%w", hidden{query.ErrUnavailable}, err)
 	}
 	defer conn.Close()
-	a := &asker{API: query.NewClient(conn, subjects.Space(f.space)), printer: f.printer(c.OutOrStdout()), ctx: c.Context(), timeout: f.timeout}
+	a := &asker{API: query.NewClient(conn, subjects.Space(f.space)).As(f.who("natscope " + c.Name())), printer: f.printer(c.OutOrStdout()), ctx: c.Context(), timeout: f.timeout, progress: progressOn(c.ErrOrStderr())}
 	err = run(a, args)
 	if err == nil {
 		err = a.err
@@ -111,6 +113,7 @@ func (f *askFlags) run(c *cobra.Command, args []string, run func(a *asker, args 
 func ask[Q, A any](a *asker, question func(context.Context, Q) (A, error), q Q) (A, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()
+	defer a.progress.during("waiting for the answer")()
 	return question(ctx, q)
 }
 

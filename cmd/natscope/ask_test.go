@@ -117,6 +117,9 @@ func TestAskingCommands(t *testing.T) {
 		{"net", 0, []string{"orders-1#1", "500", "/fail"}},
 		{"net --failed", 0, []string{"orders-1#2"}},
 		{"request orders-1#2", 0, []string{"500 Internal Server Error", "Content-Type: application/json", "ask_test.go"}},
+		{"request orders#2", 0, []string{"500 Internal Server Error"}},
+		{"body orders#2", 0, []string{`{"path":"/fail"}`}},
+		{"body nobody#2", 3, []string{"there are orders-1"}},
 		{"request orders-1#99", 3, []string{"no number 99"}},
 		{"body orders-1#2", 0, []string{`{"path":"/fail"}`}},
 		{"body orders-1#2 --offset 2 --range-bytes 4", 0, []string{"path"}},
@@ -260,9 +263,10 @@ func TestEditAndEval(t *testing.T) {
 		"edit " + id + " Size 8":  {0, "took it"},
 		"edit " + id + " Size 99": {1, "at most 64"},
 		"edit " + id + " None 1":  {1, "None"},
-		"edit orders-1/n1 Size 1": {3, "read the tree again"},
-		"eval orders-1 1 + 1":     {1, "does not answer runtime.evaluate; it answers: tree.edit"},
-		"eval orders-1":           {2, "arg"},
+		"edit orders" + strings.TrimPrefix(id, "orders-1") + " Size 8": {0, "took it"}, // By the source's name.
+		"edit orders-1/n1 Size 1":                                      {3, "read the tree again"},
+		"eval orders-1 1 + 1":                                          {1, "does not answer runtime.evaluate; it answers: tree.edit"},
+		"eval orders-1":                                                {2, "arg"},
 	} {
 		code, out, errs := a.run(line)
 		if code != want.code || !strings.Contains(out+errs, want.text) {
@@ -270,5 +274,7 @@ func TestEditAndEval(t *testing.T) {
 		}
 	}
 	a.until("history "+id, func(out string) bool { return strings.Contains(out, "4 → 8") })
-	a.until("audit", func(out string) bool { return strings.Contains(out, "tree.edit") })
+	a.until("audit", func(out string) bool {
+		return strings.Contains(out, "tree.edit") && strings.Contains(out, "(natscope edit)")
+	})
 }

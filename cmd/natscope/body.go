@@ -44,6 +44,14 @@ func (a *asker) printBody(q query.BodyRequest) error {
 	}
 	rest := q.Limit
 	ends := true
+	// The progress of all of it is of more use than that of its parts, unless the body itself is on the screen.
+	p := a.progress
+	if a.terminal {
+		p = nil
+	} else {
+		a.progress = nil
+	}
+	defer p.done()
 	for {
 		q.Limit = query.MaxBodyBytes
 		if rest > 0 {
@@ -72,6 +80,7 @@ func (a *asker) printBody(q query.BodyRequest) error {
 			ends = data[len(data)-1] == '\n'
 		}
 		q.Offset = b.Offset + b.Length
+		p.say("%s of %s", bytesText(q.Offset), bytesText(max(b.Size, q.Offset)))
 		if rest > 0 {
 			if rest -= b.Length; rest <= 0 {
 				break

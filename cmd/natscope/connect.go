@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"os/user"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -65,6 +68,22 @@ func (f *connectFlags) url() string {
 		return u
 	}
 	return nats.DefaultURL
+}
+
+// who is who runs a command, for the audit: what the operating system and the flags say.
+func (f *connectFlags) who(command string) string {
+	var names []string
+	if u, err := user.Current(); err == nil {
+		names = append(names, u.Username)
+	}
+	if host, err := os.Hostname(); err == nil {
+		names = append(names, host)
+	}
+	out := strings.Join(names, "@") + " (" + command
+	if f.user != "" {
+		out += " as " + f.user
+	}
+	return out + ")"
 }
 
 // options turns the flags into options of a connection.
@@ -130,17 +149,46 @@ func (f *connectFlags) dial(opts []nats.Option) (*nats.Conn, error) {
 		conn, err = nats.Connect(f.url(), opts...)
 	}
 	if err != nil {
+		if u := (*url.Error)(nil); errors.As(err, &u) {
+			u.URL = withoutSecrets(u.URL) // It quotes the address.
+		}
 		return nil, fmt.Errorf("connect to NATS at %s: %w; check --nats or --context", f.where(), err)
 	}
 	return conn, nil
 }
 
-// where names the server for people.
+// where names the server for people, without secrets.
 func (f *connectFlags) where() string {
 	if f.context != "" {
 		return "the server of context " + f.context
 	}
-	return f.url()
+	return withoutSecrets(f.url())
+}
+
+// withoutSecrets hides the passwords and tokens in a list of servers' addresses:
+// what it returns goes to logs. It takes lists that cannot be parsed, too.
+func withoutSecrets(list string) string {
+	servers := strings.Split(list, ",")
+	for i, s := range servers {
+		scheme, rest, ok := strings.Cut(s, "://")
+		if !ok {
+			scheme, rest = "", s
+		}
+		at := strings.LastIndexByte(rest, '@')
+		if at < 0 {
+			continue
+		}
+		// A name without a password is a token.
+		user, _, named := strings.Cut(rest[:at], ":")
+		hide := "xxxxx"
+		if named {
+			hide = user + ":xxxxx"
+		}
+		if servers[i] = hide + rest[at:]; ok {
+			servers[i] = scheme + "://" + servers[i]
+		}
+	}
+	return strings.Join(servers, ",")
 }
 
 // await returns when the connection is there for the first time, or ctx ends.

@@ -80,7 +80,9 @@ func (f *harFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	limits := subjects.Limits{Requests: f.requests}
 	open, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()
+	loaded := progressOn(stderr).during("reading the state of the space")
 	r, err := replica.Open(open, replica.Options{Conn: conn, Space: subjects.Space(f.space), Limits: limits})
+	loaded()
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,10 @@ func (f *harFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if f.noBodies {
 		o.Body = nil
 	}
-	n, err := len(list), f.write(ctx, stdout, list, o)
+	p, n := progressOn(stderr), len(list)
+	o.Progress = func(written int) { p.say("%d of %d requests", written, n) }
+	err = f.write(ctx, stdout, list, o)
+	p.done()
 	if errors.Is(err, har.ErrNoRequests) {
 		return fmt.Errorf("space %s holds no requests of the sources asked for; natscope doctor lists the sources", f.space)
 	}

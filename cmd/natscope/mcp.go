@@ -37,7 +37,7 @@ serve the same tools over HTTP at /mcp, those that change for tokens that may.`,
 				return err
 			}
 			defer conn.Close()
-			s, err := agent.NewServer(agent.Options{Changes: changes, API: query.NewClient(conn, subjects.Space(space)), Version: version()})
+			s, err := agent.NewServer(agent.Options{Changes: changes, API: query.NewClient(conn, subjects.Space(space)).As(f.who("natscope mcp")), Version: version()})
 			if err != nil {
 				return err
 			}

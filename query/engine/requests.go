@@ -150,9 +150,9 @@ func (v view) request(id query.RequestID) (*fold.Source, *network.Request, error
 	if err != nil {
 		return nil, nil, err
 	}
-	src := v.source(name.Source)
-	if src == nil {
-		return nil, nil, v.unknown(string(name.Source))
+	src, err := v.named(name.Source, name.Order != 0)
+	if err != nil {
+		return nil, nil, err
 	}
 	if name.Order == 0 {
 		if r := src.Net.Get(string(name.Generation), name.Request); r != nil {

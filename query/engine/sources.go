@@ -147,6 +147,19 @@ func (v view) one(name string) (*fold.Source, error) {
 	return found[0], nil
 }
 
+// named returns the source that an id of something begins with. In an id that
+// people typed, its name will do, as long as it is the only one of that name; a
+// whole id never leads to another source.
+func (v view) named(id subjects.SourceID, typed bool) (*fold.Source, error) {
+	if typed {
+		return v.one(string(id))
+	}
+	if src := v.source(id); src != nil {
+		return src, nil
+	}
+	return nil, v.unknown(string(id))
+}
+
 // unknown is the error for a name that no source has.
 func (v view) unknown(name string) error {
 	if len(v.sources()) == 0 {

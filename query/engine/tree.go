@@ -98,9 +98,9 @@ func (v view) node(id query.NodeID) (*fold.Source, *tree.Entry, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	src := v.source(name.Source)
-	if src == nil {
-		return nil, nil, v.unknown(string(name.Source))
+	src, err := v.named(name.Source, name.Epoch == 0)
+	if err != nil {
+		return nil, nil, err
 	}
 	e := src.Tree.Backend(name.Backend)
 	if e == nil || name.Epoch != 0 && name.Epoch != v.epoch {

@@ -36,6 +36,8 @@ type Options struct {
 	Version string
 	// Body reads one body, as Replica.FollowBody does; with nil no bodies are written.
 	Body func(ctx context.Context, s subjects.BodySubject, f func(replica.BodyPart) error) error
+	// Progress is told after each request how many are written. Nil: nobody is.
+	Progress func(written int)
 	// Limits bounds the bodies; zero fields mean the defaults.
 	Limits subjects.Limits
 }

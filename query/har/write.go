@@ -88,6 +88,9 @@ func writeEntries(ctx context.Context, out *bufio.Writer, list []Request, o Opti
 		if err := enc.Encode(entryOf(&list[i], b)); err != nil {
 			return fmt.Errorf("har: write: %w", err)
 		}
+		if o.Progress != nil {
+			o.Progress(i + 1)
+		}
 	}
 	return nil
 }

@@ -46,16 +46,39 @@ type Options struct {
 	Space subjects.Space
 	// API answers the questions. Required.
 	API query.API
+	// ChangesFor answers those questions that can change a program, in the name of
+	// whoever asks, as far as a message tells. Nil means that API answers them, too.
+	ChangesFor func(a Asker) query.API
 	// Limits bounds how long a question may take; zero fields mean the defaults.
 	Limits subjects.Limits
 	// Logger takes what an operator should know; nil means silence.
 	Logger *slog.Logger
 }
 
+// Asker is what a message tells about who sent it.
+type Asker struct {
+	// Says is who the asker says that it is; nobody has checked it. It is empty or at most 200 bytes.
+	Says string
+	// Inbox is where the answer goes, without its random end. NATS lets the users
+	// that natscope auth makes hear nothing but an inbox with their own name.
+	Inbox string
+}
+
+// askerOf reads what a message tells about who sent it.
+func askerOf(r micro.Request) Asker {
+	says := r.Headers().Get(subjects.HeaderWho)
+	if len(says) > 200 {
+		says = says[:200]
+	}
+	inbox, _, _ := strings.Cut(r.Reply(), ".")
+	return Asker{Says: strings.ToValidUTF8(says, "\ufffd"), Inbox: inbox}
+}
+
 // Service is a running service.
 type Service struct {
 	conn  *nats.Conn
 	api   query.API
+	as    func(Asker) query.API
 	limit time.Duration
 	log   *slog.Logger
 	micro micro.Service
@@ -85,7 +108,7 @@ func Start(o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{conn: o.Conn, api: o.API, limit: o.Limits.WithDefaults().Query, log: o.Logger, slots: make(chan struct{}, MaxRunning)}
+	s := &Service{conn: o.Conn, api: o.API, as: o.ChangesFor, limit: o.Limits.WithDefaults().Query, log: o.Logger, slots: make(chan struct{}, MaxRunning)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
 	s.micro, err = micro.AddService(o.Conn, micro.Config{
@@ -137,7 +160,11 @@ func (s *Service) answer(v *query.Verb, r micro.Request) {
 			s.refuse(r, query.Errorf(query.ErrFailed, "%s failed here; the gateway's log says why", v.Name))
 		}
 	}()
-	a, err := v.Call(ctx, s.api, r.Data())
+	api := s.api
+	if v.Changes && s.as != nil {
+		api = s.as(askerOf(r))
+	}
+	a, err := v.Call(ctx, api, r.Data())
 	if err != nil {
 		s.refuse(r, err)
 		return
