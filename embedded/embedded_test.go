@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
@@ -114,5 +115,45 @@ func TestStartCanceled(t *testing.T) {
 	if i, err := Start(ctx, Options{HTTPAddr: "127.0.0.1:0", NATSAddr: "127.0.0.1:0"}); err == nil {
 		closeTest(t, i)
 		t.Error("a canceled start succeeded")
+	}
+}
+
+// Case I8: where localhost is ::1 first, "localhost" and both addresses of this
+// machine reach a gateway that listens there, and what it lists names the address that was asked.
+func TestLocalhostOfBothFamilies(t *testing.T) {
+	for listen, hosts := range map[string][]string{"127.0.0.1:0": {"127.0.0.1", "localhost"}, "[::1]:0": {"[::1]", "localhost"}, "localhost:0": {"localhost"}} {
+		i, err := Start(t.Context(), Options{HTTPAddr: listen, NATSAddr: "127.0.0.1:0"})
+		if err != nil {
+			t.Errorf("%s: %v", listen, err)
+			continue
+		}
+		_, port, err := net.SplitHostPort(i.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A resolver that knows both addresses, the new one first, as that of a browser.
+		d := websocket.Dialer{NetDialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			host, port, err := net.SplitHostPort(addr)
+			if err != nil {
+				return nil, err
+			}
+			if host != "localhost" {
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			}
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", "[::1]:"+port)
+			if err != nil {
+				conn, err = new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:"+port)
+			}
+			return conn, err
+		}}
+		for _, host := range hosts {
+			ws, resp, err := d.DialContext(t.Context(), "ws://"+host+":"+port+"/devtools/page/dev", nil)
+			if err != nil {
+				t.Errorf("%s by %s: %v (%v)", listen, host, err, resp)
+				continue
+			}
+			_ = ws.Close()
+		}
+		closeTest(t, i)
 	}
 }

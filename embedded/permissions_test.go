@@ -34,7 +34,7 @@ type secured struct {
 func securedServer(t *testing.T, users map[string]subjects.Permissions) *secured {
 	t.Helper()
 	s := &secured{t: t, refused: make(map[string][]string)}
-	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}
+	o := &server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: -1, NoTLS: true}}
 	for name, p := range users {
 		perms := &server.Permissions{Publish: &server.SubjectPermission{Allow: p.Publish}, Subscribe: &server.SubjectPermission{Allow: p.Subscribe}}
 		if p.Responses {
@@ -272,5 +272,54 @@ func TestGatewayConsumersAreFiltered(t *testing.T) {
 	}
 	if s := fmt.Sprint(s.refusals("gateway")); s == "[]" {
 		t.Error("the server refused nothing")
+	}
+}
+
+// Case J10: a page that speaks to NATS itself, through its WebSocket, writes as
+// itself, and neither another source's tree nor anything of another space.
+func TestPagesForgeNothingOverWebSocket(t *testing.T) {
+	s := securedServer(t, allUsers(t))
+	i, err := Start(t.Context(), Options{Space: "dev", Conn: s.connect("store"), Parts: Parts{Store: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeTest(t, i)
+	nc, err := nats.Connect(s.server.WebsocketURL(), s.options("billing")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(s.connect("store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), subjects.RecordStreamName("dev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gen = "01arz3ndektsv4rrffq69g5fav"
+	for n, subject := range []string{"natscope.dev.rec.orders." + gen + ".tree", "natscope.dev.hb.orders", "natscope.prod.rec.billing." + gen + ".tree", "$KV.NATSCOPE_STATE_dev.orders.head", "natscope.dev.cmd.orders." + gen} {
+		if err := errors.Join(nc.Publish(subject, []byte("{}")), nc.FlushTimeout(5*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(5 * time.Second)
+		for len(s.refusals("billing")) <= n {
+			if time.Now().After(deadline) {
+				t.Fatalf("a page may publish to %s", subject)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	// Its own record is taken, and is the only one of the stream.
+	own := &nats.Msg{Subject: "natscope.dev.rec.billing." + gen + ".tree", Data: []byte("{}")}
+	if _, err := nc.RequestMsg(own, 5*time.Second); err != nil {
+		t.Errorf("its own record: %v", err)
+	}
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.State.Subjects) != 1 || info.State.Subjects[own.Subject] != 1 {
+		t.Errorf("the stream holds %v", info.State.Subjects)
 	}
 }

@@ -146,3 +146,21 @@ func hasTest(t *testing.T, dir, name string) bool {
 		return err == nil && strings.Contains(string(data), fmt.Sprintf("func %s(", name))
 	})
 }
+
+// Case J8: a name that people need, as in Kubernetes, is reached when it is
+// configured, on every route, and neither its neighbours nor the names below it are.
+func TestConfiguredNames(t *testing.T) {
+	i := startTest(t, Options{Hosts: []string{"natscope.local"}})
+	for _, path := range routes {
+		for host, want := range map[string]bool{"natscope.local": true, "NATSCOPE.local:80": true, "natscope.local.": true, "other.local": false, "x.natscope.local": false, "natscope.local.evil.test": false} {
+			status, _ := raw(t, i.Addr(), "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
+			if (status != http.StatusForbidden) != want {
+				t.Errorf("%s with Host %q: %d", path, host, status)
+			}
+		}
+	}
+	// Its own pages are no strangers there.
+	if status, _ := raw(t, i.Addr(), "GET /devtools/page/dev HTTP/1.1\r\nHost: natscope.local\r\nOrigin: http://natscope.local\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"); status != http.StatusSwitchingProtocols {
+		t.Errorf("a WebSocket of the configured name: %d", status)
+	}
+}

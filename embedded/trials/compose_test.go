@@ -248,7 +248,7 @@ func (c *impatient) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// TestComposition: the topology of the compose file works as a whole: nobody gets
+// Cases I6 and I7, TestComposition: the topology of the compose file works as a whole: nobody gets
 // in without a token; any gateway serves what another lists; a quiet DevTools
 // outlives the idle timeout of the load balancer; and when the gateway behind a
 // DevTools is killed, the same link finds the same nodes under the same ids at the
