@@ -213,7 +213,7 @@ func groupTitle(args []remoteObject) []remoteObject {
 func calledEvent(h *hub, src *fold.Source, e *console.Entry) consoleCalledEvent {
 	ev := consoleCalledEvent{
 		Type: e.Message.Type, ContextID: h.contextOf(src.ID, e.Generation), Timestamp: e.Wall,
-		StackTrace: stackOf(src.ID, e.Message.Stack), Context: src.Name() + "#1", Args: []remoteObject{},
+		StackTrace: stackOf(src.ID, e.Generation, e.Message.Stack), Context: src.Name() + "#1", Args: []remoteObject{},
 	}
 	if !consoleTypes[ev.Type] {
 		ev.Type = "log"
@@ -232,7 +232,7 @@ func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDeta
 	x := e.Exception
 	d := exceptionDetails{
 		ExceptionID: e.Order, Text: x.Text, URL: fileURL(x.URL), LineNumber: max(x.Line-1, 0), ColumnNumber: max(x.Column-1, 0),
-		StackTrace: stackOf(src.ID, x.Stack), ContextID: id,
+		StackTrace: stackOf(src.ID, e.Generation, x.Stack), ContextID: id,
 	}
 	if d.Text == "" {
 		d.Text = "Uncaught"
@@ -245,14 +245,14 @@ func exceptionOf(src *fold.Source, e *console.Entry, id ContextID) exceptionDeta
 }
 
 // stackOf converts a stack of a source; the protocol counts lines and columns from 0.
-func stackOf(id subjects.SourceID, frames []network.Frame) *stackTrace {
+func stackOf(id subjects.SourceID, generation string, frames []network.Frame) *stackTrace {
 	if len(frames) == 0 {
 		return nil
 	}
 	st := &stackTrace{CallFrames: make([]callFrame, len(frames))}
 	for i, f := range frames {
 		address := fileURL(f.URL)
-		st.CallFrames[i] = callFrame{FunctionName: f.Function, ScriptID: scriptOf(id, address), URL: address, LineNumber: max(f.Line-1, 0), ColumnNumber: max(f.Column-1, 0)}
+		st.CallFrames[i] = callFrame{FunctionName: f.Function, ScriptID: scriptOf(id, generation, address), URL: address, LineNumber: max(f.Line-1, 0), ColumnNumber: max(f.Column-1, 0)}
 	}
 	return st
 }

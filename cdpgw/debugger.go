@@ -14,8 +14,10 @@ import (
 	"github.com/natscope/natscope/subjects/realm"
 )
 
-// ScriptID names a file of a source. It follows from source and address, so it
-// is the same at every gateway and needs no table.
+// ScriptID names a file of one run of a source. It follows from source,
+// generation and address, so it is the same at every gateway and needs no table.
+// Another run has others: DevTools drops the scripts of a run that is over, and
+// takes none again that it had.
 type ScriptID string
 
 // maxScripts is how many files one connection is told of; frames in others show no link.
@@ -27,6 +29,8 @@ const maxScripts = 10000
 type debuggerState struct {
 	enabled bool
 	known   map[ScriptID]string
+	// listed has the runs whose scripts were asked for, and whether they are there.
+	listed map[ContextID]bool
 	// scripts are those of live realms.
 	scripts scriptTable
 }
@@ -75,12 +79,12 @@ func fileURL(name string) string {
 }
 
 // scriptOf returns the id of a file of a source; empty for a frame without one.
-func scriptOf(id subjects.SourceID, address string) ScriptID {
+func scriptOf(id subjects.SourceID, generation, address string) ScriptID {
 	if address == "" {
 		return ""
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(string(id) + "\x00" + address))
+	_, _ = h.Write([]byte(string(id) + "\x00" + generation + "\x00" + address))
 	return ScriptID(strconv.FormatUint(h.Sum64(), 10))
 }
 
@@ -90,13 +94,14 @@ func (s *session) debuggerEnable(empty) (any, error) {
 	if s.debugger.enabled {
 		return result, nil
 	}
-	s.debugger.enabled, s.debugger.known = true, make(map[ScriptID]string)
+	s.debugger.enabled, s.debugger.known, s.debugger.listed = true, make(map[ScriptID]string), make(map[ContextID]bool)
 	var live []liveAt
 	for _, src := range s.sources() {
 		if at, ok := s.withScripts(src); ok && len(live) < maxAttended {
 			live = append(live, at)
-			continue
+			s.debugger.listed[at.context] = false
 		}
+		// Of two files with one address DevTools shows the last: older runs go first.
 		s.announceAll(src)
 	}
 	if len(live) == 0 {
@@ -111,7 +116,7 @@ func (s *session) debuggerEnable(empty) (any, error) {
 // announceAll tells of the files that the records of a source name.
 func (s *session) announceAll(src *fold.Source) {
 	for _, r := range src.Net.Requests {
-		s.announce(src, r.Start.Value.Stack)
+		s.announce(src, r.Generation, r.Start.Value.Stack)
 	}
 	for _, e := range src.Console.Entries {
 		s.announceEntry(fold.Change{Source: src, Console: e})
@@ -119,7 +124,7 @@ func (s *session) announceAll(src *fold.Source) {
 }
 
 func (s *session) debuggerDisable(empty) (any, error) {
-	s.debugger.enabled, s.debugger.known = false, nil
+	s.debugger.enabled, s.debugger.known, s.debugger.listed = false, nil, nil
 	s.debugger.scripts.clear()
 	return nil, nil
 }
@@ -129,7 +134,7 @@ func (s *session) announceFiles(c fold.Change) {
 	switch {
 	case !s.debugger.enabled:
 	case c.Request != nil && c.Request.Topic == network.TopicStart:
-		s.announce(c.Source, c.Request.Request.Start.Value.Stack)
+		s.announce(c.Source, c.Request.Request.Generation, c.Request.Request.Start.Value.Stack)
 	case c.Console != nil:
 		s.announceEntry(c)
 	}
@@ -137,23 +142,29 @@ func (s *session) announceFiles(c fold.Change) {
 
 func (s *session) announceEntry(c fold.Change) {
 	if m := c.Console.Message; m != nil {
-		s.announce(c.Source, m.Stack)
+		s.announce(c.Source, c.Console.Generation, m.Stack)
 	}
 	if x := c.Console.Exception; x != nil {
-		s.announce(c.Source, x.Stack)
+		s.announce(c.Source, c.Console.Generation, x.Stack)
 	}
 }
 
-func (s *session) announce(src *fold.Source, stack []network.Frame) {
+// announce tells of files. Those of a run whose realm is listing its scripts come
+// with the list, which knows more of them.
+func (s *session) announce(src *fold.Source, generation string, stack []network.Frame) {
+	context := s.gateway.hub.contextOf(src.ID, generation)
+	if done, listing := s.debugger.listed[context]; listing && !done {
+		return
+	}
 	for _, f := range stack {
 		address := fileURL(f.URL)
-		id := scriptOf(src.ID, address)
+		id := scriptOf(src.ID, generation, address)
 		if id == "" || s.debugger.known[id] != "" || len(s.debugger.known) == maxScripts {
 			continue
 		}
 		s.debugger.known[id] = address
 		s.event("Debugger.scriptParsed", scriptParsedEvent{
-			ScriptID: id, URL: address, ExecutionContextID: s.gateway.hub.contextOf(src.ID, string(src.Generation)), Hash: string(id),
+			ScriptID: id, URL: address, ExecutionContextID: context, Hash: string(id),
 			AuxData: contextData{IsDefault: true, Type: "default", FrameID: frameOf(src.ID)},
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/store/fold"
-	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/realm"
 )
 
@@ -88,8 +87,11 @@ func (s *session) listScripts(ctx context.Context, realms []liveAt) {
 				s.gateway.log.Debug("a source does not list its scripts", "source", string(at.source), "error", err)
 			}
 			s.during(func() {
+				if s.debugger.enabled {
+					s.debugger.listed[at.context] = true
+				}
 				src := s.source(at.source)
-				if src == nil {
+				if src == nil || src.Generation != at.generation {
 					return
 				}
 				for _, params := range r.Scripts {
@@ -116,7 +118,7 @@ func (s *session) scriptParsed(at liveAt, params json.RawMessage) {
 		return
 	}
 	address := fileURL(about.URL)
-	id := s.debugger.scripts.of(scriptRef{at.context, about.ScriptID}, scriptOf(at.source, address))
+	id := s.debugger.scripts.of(scriptRef{at.context, about.ScriptID}, scriptOf(at.source, string(at.generation), address))
 	if _, known := s.debugger.known[id]; known || len(s.debugger.known) >= maxScripts {
 		return
 	}
@@ -213,9 +215,9 @@ func (s *session) debuggerSearchInContent(p searchInContentParams) (any, error) 
 	}), nil
 }
 
-// forgetScripts forgets the files of a source, whose generation is over: the next
-// one announces its own.
-func (s *session) forgetScripts(id subjects.SourceID, context ContextID) {
+// forgetScripts forgets the scripts of a run that is over: the next one announces its own.
+func (s *session) forgetScripts(context ContextID) {
+	delete(s.debugger.listed, context)
 	t := &s.debugger.scripts
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,5 +227,4 @@ func (s *session) forgetScripts(id subjects.SourceID, context ContextID) {
 			delete(t.byID, script)
 		}
 	}
-	_ = id
 }

@@ -27,7 +27,7 @@ func TestFilesOfStacks(t *testing.T) {
 	}
 	var script scriptParsedEvent
 	c.event(0, "Debugger.scriptParsed", &script)
-	if script.URL != "file:///a.go" || script.ScriptID != scriptOf("orders", "file:///a.go") || script.AuxData.FrameID != "source.orders" {
+	if script.URL != "file:///a.go" || script.ScriptID != scriptOf("orders", string(gen1), "file:///a.go") || script.AuxData.FrameID != "source.orders" {
 		t.Errorf("%+v", script)
 	}
 	from := c.count()

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/natscope/natscope/store/command"
-	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects/realm"
 )
 
@@ -14,15 +14,19 @@ import (
 // asks them for something; to others a session is opened with the first command.
 const maxAttended = 100
 
-// attend opens this connection's session at the realm of a source: from then on
-// the realm keeps the live arguments of what it logs.
-func (s *session) attend(id subjects.SourceID) {
-	src := s.source(id)
-	if src == nil {
+// syncRealm turns to the realm of a source that came, began anew or can do more
+// than before: it opens this connection's session, from when on the realm keeps
+// the live arguments of what it logs, and asks for its scripts.
+func (s *session) syncRealm(src *fold.Source) {
+	if s.gateway.realms == nil || s.source(src.ID) != src {
 		return
 	}
+	if at, ok := s.withScripts(src); ok && s.debugger.enabled && !has(s.debugger.listed, at.context) && len(s.debugger.listed) < maxAttended {
+		s.debugger.listed[at.context] = false
+		s.slow.Go(func() { s.listScripts(s.conn.ctx, []liveAt{at}) })
+	}
 	at, err := s.liveRealm(src, realm.MethodOpenSession)
-	if err != nil || !at.can(realm.MethodResolveArgument) || len(s.runtime.contexts) > maxAttended {
+	if !s.runtime.enabled || err != nil || !at.can(realm.MethodResolveArgument) || len(s.runtime.contexts) > maxAttended || s.gateway.realms.IsOpen(at.realmOf.at(), s.id) {
 		return
 	}
 	s.slow.Go(func() {
@@ -30,6 +34,11 @@ func (s *session) attend(id subjects.SourceID) {
 			s.gateway.log.Debug("a source opens no session", "source", string(at.source), "error", err)
 		}
 	})
+}
+
+func has[K comparable, V any](m map[K]V, k K) bool {
+	_, ok := m[k]
+	return ok
 }
 
 // abandon ends this connection's session at a generation that is over.

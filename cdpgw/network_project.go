@@ -147,7 +147,7 @@ func (p projection) start(r *network.Request) [][]byte {
 			URL: urlOf(p.source, v), Method: v.Method, Headers: headersOf(v.Headers), HasPostData: v.HasBody && v.BodyBytes != 0,
 			MixedContentType: "none", InitialPriority: "Medium", ReferrerPolicy: "strict-origin-when-cross-origin",
 		},
-		Timestamp: at, WallTime: at, Initiator: initiatorOf(p.source.ID, v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
+		Timestamp: at, WallTime: at, Initiator: initiatorOf(p.source.ID, r.Generation, v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
 	}
 	if before := p.source.Net.Before(r); before != nil && before.Response != nil {
 		info := p.responseOf(before)
@@ -177,7 +177,7 @@ func urlOf(src *fold.Source, v network.Start) string {
 
 // initiatorOf tells where a request was made. Of one that the source served it
 // tells who asked, in the only words that DevTools shows in the row itself.
-func initiatorOf(id subjects.SourceID, v network.Start) initiator {
+func initiatorOf(id subjects.SourceID, generation string, v network.Start) initiator {
 	switch {
 	case v.Direction == network.Incoming && v.Client != "":
 		return initiator{Type: "parser", URL: "incoming from " + v.Client}
@@ -186,7 +186,7 @@ func initiatorOf(id subjects.SourceID, v network.Start) initiator {
 	case len(v.Stack) == 0:
 		return initiator{Type: "other"}
 	}
-	return initiator{Type: "script", Stack: stackOf(id, v.Stack)}
+	return initiator{Type: "script", Stack: stackOf(id, generation, v.Stack)}
 }
 
 // sentHeaders are the headers of a request as far as they are known now.

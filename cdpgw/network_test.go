@@ -52,7 +52,7 @@ func TestRequests(t *testing.T) {
 		at := c.event(0, "Network.requestWillBeSent", &sent)
 		if sent.RequestID != rid("ok") || sent.Type != "XHR" || sent.FrameID != "source.orders" || sent.DocumentURL != "natscope://orders.dev/" || !sent.Request.HasPostData ||
 			sent.Timestamp != (origin+1000)/1000 || sent.WallTime != sent.Timestamp || sent.Request.Headers["X-Two"] != "1\n2" ||
-			sent.Initiator.Type != "script" || sent.Initiator.Stack.CallFrames[0] != (callFrame{"main.call", scriptOf("orders", "file:///main.go"), "file:///main.go", 11, 2}) {
+			sent.Initiator.Type != "script" || sent.Initiator.Stack.CallFrames[0] != (callFrame{"main.call", scriptOf("orders", string(gen1), "file:///main.go"), "file:///main.go", 11, 2}) {
 			t.Errorf("live %v: requestWillBeSent %+v", live, sent)
 		}
 		var got responseReceivedEvent

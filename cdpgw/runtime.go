@@ -109,13 +109,13 @@ func (s *session) syncContext(src *fold.Source) {
 	if known != nil {
 		delete(s.runtime.contexts, src.ID)
 		s.abandon(realmOf{src.ID, known.generation})
-		s.forgetScripts(src.ID, known.id)
+		s.forgetScripts(known.id)
 		s.event("Runtime.executionContextDestroyed", contextDestroyedEvent{ID: known.id, UniqueID: known.uniqueID(src.ID)})
 	}
 	if current != nil {
 		s.runtime.contexts[src.ID] = current
 		s.event("Runtime.executionContextCreated", contextCreatedEvent{s.sourceContext(src, current)})
-		s.attend(src.ID)
+		s.syncRealm(src)
 	}
 }
 

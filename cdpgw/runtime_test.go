@@ -506,7 +506,7 @@ func TestLiveScripts(t *testing.T) {
 			}
 		}
 	}
-	if file.URL != "file:///srv/shop/main.go" || file.ScriptID != scriptOf("orders", file.URL) || file.ExecutionContextID != x.ID || file.EndLine != 9 {
+	if file.URL != "file:///srv/shop/main.go" || file.ScriptID != scriptOf("orders", string(gen1), file.URL) || file.ExecutionContextID != x.ID || file.EndLine != 9 {
 		t.Errorf("%+v", file)
 	}
 	if input.ScriptID != "1" {
@@ -544,6 +544,34 @@ func TestLiveScripts(t *testing.T) {
 		}
 	}
 	c.valid()
+}
+
+// A program that begins anew, or serves a realm late, has its session and its scripts all the same.
+func TestLateRealm(t *testing.T) {
+	m, w, server := liveShop(t)
+	c := dial(t, server, "dev/late")
+	c.call("Runtime.enable", nil, nil)
+	c.call("Debugger.enable", nil, nil)
+	w.start("late", gen1)
+	m.open("late", gen1, source.Descriptor{Name: "late", Kind: source.KindHost})
+	from := c.event(0, "Runtime.executionContextCreated", nil)
+	m.publish("late", gen1, subjects.PlaneLife, record(2, source.TopicUpdate, source.Update{Capabilities: &alive}))
+	var first, p scriptParsedEvent
+	from = c.event(from, "Debugger.scriptParsed", &first)
+	w.start("late", gen2)
+	m.open("late", gen2, source.Descriptor{Name: "late", Kind: source.KindHost, Capabilities: alive})
+	for p.URL == "" || p.ExecutionContextID == first.ExecutionContextID {
+		from = c.event(from, "Debugger.scriptParsed", &p)
+	}
+	if p.ScriptID == first.ScriptID {
+		t.Error("the file of another run has the same id")
+	}
+	waitUntil(t, "the new run has a session", func() bool { return len(w.heard("late", "session.open")) == 1 })
+	var text struct{ ScriptSource string }
+	c.call("Debugger.getScriptSource", map[string]any{"scriptId": p.ScriptID}, &text)
+	if !strings.HasPrefix(text.ScriptSource, "package main") {
+		t.Error(text)
+	}
 }
 
 // An event that waits is acknowledged when the connection has room, and at once when nobody wants it.

@@ -140,6 +140,7 @@ func (s *session) changed(b *batch) {
 		s.syncFrame(src)
 		s.syncChild(src)
 		s.syncContext(src)
+		s.syncRealm(src)
 	}
 	if s.target.node {
 		s.syncNode()

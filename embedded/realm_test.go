@@ -140,6 +140,15 @@ func TestTwoGatewaysOneProgram(t *testing.T) {
 	}
 	a, b := dialDevTools(t, first, "dev"), dialDevTools(t, second, "dev")
 	xa, xb := a.context("orders"), b.context("orders")
+	// What a source can do comes after the source itself.
+	for _, d := range []struct {
+		d *devtools
+		x string
+	}{{a, xa}, {b, xb}} {
+		becomes(t, "it can be asked", func() bool {
+			return d.d.ask("Runtime.evaluate", map[string]any{"expression": "1", "uniqueContextId": d.x}).Error == nil
+		})
+	}
 
 	if v := a.evaluate(xa, "orders.a.Items.length + 40"); string(v.Result.Value) != "42" {
 		t.Errorf("%+v", v)
