@@ -64,18 +64,20 @@ type call struct {
 	watched bool
 }
 
-func newCall(s sink, req *http.Request, bodies func(mediaType string) bool) *call {
-	c := &call{sink: s, id: nextID(), began: s.Now(), ctx: req.Context(), cancel: cancelChannel(req), secrets: newSecrets(req.URL, s.Redactor()), bodies: bodies, size: -1}
+// init prepares a zero call. It is no constructor, so that what a client or a
+// server adds to a call is one piece of memory with it.
+func (c *call) init(s sink, req *http.Request, bodies func(mediaType string) bool) {
+	c.sink, c.id, c.began, c.size = s, nextID(), s.Now(), -1
+	c.ctx, c.cancel = req.Context(), cancelChannel(req)
+	c.secrets, c.bodies = newSecrets(req.URL, s.Redactor()), bodies
 	c.timing.reset()
 	if req.Body != nil && req.Body != http.NoBody {
 		c.upload = newUpload(c, req)
 	}
-	return c
 }
 
-// capture starts the capture of one body with the given headers.
-func (c *call) capture(d subjects.Direction, h http.Header) bodySink {
-	contentType := h.Get("Content-Type")
+// capture starts the capture of one body with the given Content-Type and Content-Encoding.
+func (c *call) capture(d subjects.Direction, contentType, encoding string) bodySink {
 	mediaType, _ := mediaType(contentType)
 	if c.bodies == nil || !c.bodies(mediaType) {
 		return uncaptured{}
@@ -84,12 +86,11 @@ func (c *call) capture(d subjects.Direction, h http.Header) bodySink {
 	if !c.secrets.rules.Concerns(mediaType) {
 		return b
 	}
-	return &checkedBody{bodySink: b, rules: c.secrets.rules, contentType: contentType, encoded: isEncoded(h)}
+	return &checkedBody{bodySink: b, rules: c.secrets.rules, contentType: contentType, encoded: isEncoded(encoding)}
 }
 
-// isEncoded reports whether a body with the given headers has a content encoding.
-func isEncoded(h http.Header) bool {
-	v := h.Get("Content-Encoding")
+// isEncoded reports whether a body with the given Content-Encoding is encoded.
+func isEncoded(v string) bool {
 	return v != "" && !strings.EqualFold(v, "identity")
 }
 
@@ -157,13 +158,14 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		RemotePort: c.timing.remotePort,
 		TLS:        tlsDetails(resp.TLS),
 		Reused:     c.timing.reused,
-		Timing:     c.timing.phases(c.began, now),
 	}
 	r.MIMEType, r.Charset = mediaType(resp.Header.Get("Content-Type"))
 	if c.timing.sent != nil {
 		r.RequestHeaders = c.timing.sent
 	}
 	e := newEncoder()
+	c.timing.phases(&e.phases, c.began, now)
+	r.Timing = &e.phases
 	r.Headers = e.list(resp.Header, c.secrets)
 	e.response(&r)
 	c.record(network.TopicResponse, now, e)
@@ -184,10 +186,10 @@ func (c *call) headers(resp *http.Response, hasBody bool) {
 		c.body, c.size = uncaptured{}, -1
 		return
 	}
-	if r.MIMEType == "text/event-stream" && !isEncoded(resp.Header) {
+	if r.MIMEType == "text/event-stream" && !isEncoded(resp.Header.Get("Content-Encoding")) {
 		c.events = &eventParser{emit: c.message}
 	}
-	c.body, c.limit = c.capture(subjects.ResponseBody, resp.Header), c.sink.Limits().ResponseBodyBytes
+	c.body, c.limit = c.capture(subjects.ResponseBody, resp.Header.Get("Content-Type"), resp.Header.Get("Content-Encoding")), c.sink.Limits().ResponseBodyBytes
 }
 
 // watch keeps the cleanup that ends the request if the application drops the body.

@@ -96,7 +96,8 @@ func (h *handler) begin(w http.ResponseWriter, r *http.Request) (s *served) {
 	if r == nil || r.URL == nil || !h.wants(r, r.Host) {
 		return nil
 	}
-	s = &served{call: newCall(h.sink, r, h.bodies), w: w, req: r, route: h.route}
+	s = &served{w: w, req: r, route: h.route}
+	s.init(h.sink, r, h.bodies)
 	s.accept()
 	opened = true
 	if s.upload != nil {
@@ -123,11 +124,12 @@ func upgrades(h http.Header) bool { return len(h["Upgrade"]) > 0 }
 // accept records the start of an incoming request.
 func (s *served) accept() {
 	r := s.req
+	target := incomingURL(r)
 	v := network.Start{
 		ID:        s.id,
 		Direction: network.Incoming,
 		Method:    r.Method,
-		URL:       s.secrets.url(incomingURL(r)),
+		URL:       s.secrets.url(&target),
 		Type:      incomingType(r),
 		Trace:     text(r.Header.Get("Traceparent")),
 		Route:     s.routeNow(),
@@ -162,7 +164,7 @@ func (s *served) routeNow() string {
 }
 
 // incomingURL returns the whole URL of an incoming request.
-func incomingURL(r *http.Request) *url.URL {
+func incomingURL(r *http.Request) url.URL {
 	u := *r.URL
 	if u.Host == "" {
 		u.Host = r.Host
@@ -172,7 +174,7 @@ func incomingURL(r *http.Request) *url.URL {
 			u.Scheme = "https"
 		}
 	}
-	return &u
+	return u
 }
 
 // incomingType says what kind of request a browser says it is; other clients fetch.

@@ -113,10 +113,12 @@ func statusText(resp *http.Response) string {
 
 // protocolName names a protocol as ALPN does.
 func protocolName(proto string, major int) string {
-	switch major {
-	case 2:
+	switch {
+	case proto == "HTTP/1.1":
+		return "http/1.1"
+	case major == 2:
 		return "h2"
-	case 3:
+	case major == 3:
 		return "h3"
 	}
 	return strings.ToLower(text(proto))

@@ -33,7 +33,7 @@ func newUpload(c *call, req *http.Request) *upload {
 	if u.size <= 0 {
 		u.size = -1
 	}
-	u.body = c.capture(subjects.RequestBody, req.Header)
+	u.body = c.capture(subjects.RequestBody, req.Header.Get("Content-Type"), req.Header.Get("Content-Encoding"))
 	return u
 }
 

@@ -1,13 +1,10 @@
 package httpcap
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +25,7 @@ const (
 // served is an incoming request and what its handler answers. Its records and
 // fields are guarded by the call's mutex.
 type served struct {
-	*call
+	call
 	w     http.ResponseWriter
 	req   *http.Request
 	route func(*http.Request) string
@@ -38,8 +35,8 @@ type served struct {
 	// status is that of the header that the handler wrote, 0 before; header are its lines.
 	status int
 	header []network.Header
-	// bodyHeader are the ones that say what the body is.
-	bodyHeader http.Header
+	// contentType and encoding are the ones that say what the body is.
+	contentType, encoding string
 	// length is the size that the handler announced, -1 if none.
 	length int64
 	// trailers are the names that the handler announced.
@@ -62,58 +59,6 @@ type served struct {
 	writeErr error
 }
 
-// writer returns what the handler writes to. It has the methods of the server's own.
-func (s *served) writer() http.ResponseWriter {
-	return httpsnoop.Wrap(s.w, httpsnoop.Hooks{
-		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-			return func(code int) {
-				s.wroteHeader(code)
-				next(code)
-			}
-		},
-		Write: func(next httpsnoop.WriteFunc) httpsnoop.WriteFunc {
-			return func(p []byte) (int, error) {
-				s.wroteHeader(http.StatusOK)
-				n, err := next(p)
-				s.wrote(p[:max(n, 0)], err)
-				return n, err
-			}
-		},
-		WriteString: func(next httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
-			return func(p string) (int, error) {
-				s.wroteHeader(http.StatusOK)
-				n, err := next(p)
-				s.wroteString(p[:max(n, 0)], err)
-				return n, err
-			}
-		},
-		ReadFrom: func(next httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
-			return func(src io.Reader) (int64, error) { return s.readFrom(next, src) }
-		},
-		Flush: func(next httpsnoop.FlushFunc) httpsnoop.FlushFunc {
-			return func() {
-				s.flush()
-				next()
-			}
-		},
-		FlushError: func(next httpsnoop.FlushErrorFunc) httpsnoop.FlushErrorFunc {
-			return func() error {
-				s.flush()
-				return next()
-			}
-		},
-		Hijack: func(next httpsnoop.HijackFunc) httpsnoop.HijackFunc {
-			return func() (net.Conn, *bufio.ReadWriter, error) {
-				conn, rw, err := next()
-				if err == nil && s.hijack() {
-					conn, rw = s.observed(conn, rw)
-				}
-				return conn, rw, err
-			}
-		},
-	})
-}
-
 // wroteHeader notes the header as the handler is about to write it. Only the
 // first one counts; informational ones come before it.
 func (s *served) wroteHeader(code int) {
@@ -129,11 +74,11 @@ func (s *served) wroteHeader(code int) {
 			s.length = n
 		}
 		_, typed := h["Content-Type"]
-		s.bodyHeader = http.Header{"Content-Type": slices.Clone(h["Content-Type"]), "Content-Encoding": slices.Clone(h["Content-Encoding"])}
-		if t, _ := mediaType(h.Get("Content-Type")); t == "text/event-stream" && s.allowed && !isEncoded(h) {
+		s.contentType, s.encoding = h.Get("Content-Type"), h.Get("Content-Encoding")
+		if t, _ := mediaType(s.contentType); t == "text/event-stream" && s.allowed && !isEncoded(s.encoding) {
 			s.events = &eventParser{emit: s.message}
 		}
-		s.sniff = !typed && s.allowed && h.Get("Content-Encoding") == "" && h.Get("Transfer-Encoding") == ""
+		s.sniff = !typed && s.allowed && s.encoding == "" && h.Get("Transfer-Encoding") == ""
 		for _, names := range h["Trailer"] {
 			for name := range strings.SplitSeq(names, ",") {
 				s.trailers = append(s.trailers, http.CanonicalHeaderKey(strings.TrimSpace(name)))
@@ -150,7 +95,7 @@ func (s *served) wroteHeader(code int) {
 // startBody begins the capture of the body, if there is one on the wire.
 func (s *served) startBody() {
 	if s.body == nil && s.allowed {
-		s.body = s.capture(subjects.ResponseBody, s.bodyHeader)
+		s.body = s.capture(subjects.ResponseBody, s.contentType, s.encoding)
 	}
 }
 
@@ -267,7 +212,7 @@ func (s *served) hijack() (observe bool) {
 	s.guard(func() {
 		s.hijacked = true
 		if s.observe {
-			s.socket, s.upgrade = newSocket(s.call), true
+			s.socket, s.upgrade = newSocket(&s.call), true
 			observe = true
 		}
 		if !s.committed {
@@ -297,7 +242,7 @@ func (s *served) commit(done bool) {
 	r := network.Response{
 		ID: s.id, Status: s.status, StatusText: http.StatusText(s.status), Protocol: protocolName(s.req.Proto, s.req.ProtoMajor),
 		HasBody: s.allowed && (!done || s.total > 0) || (s.hijacked || s.status == http.StatusSwitchingProtocols) && !s.observe,
-		Timing:  s.serverTiming(now), TLS: tlsDetails(s.req.TLS),
+		TLS:     tlsDetails(s.req.TLS),
 	}
 	r.RemoteIP, r.RemotePort = peerText(s.req.RemoteAddr)
 	if route := s.routeNow(); route != s.startRoute {
@@ -330,6 +275,8 @@ func (s *served) commit(done bool) {
 		}
 	}
 	e := newEncoder()
+	s.serverTiming(&e.phases, now)
+	r.Timing = &e.phases
 	e.response(&r)
 	s.record(network.TopicResponse, now, e)
 	s.told, s.header = now, nil
@@ -339,15 +286,15 @@ func (s *served) commit(done bool) {
 	}
 }
 
-// serverTiming returns the phases that a server sees: the request was sent when
+// serverTiming tells the phases that a server sees: the request was sent when
 // its body was read, and the response begins with its headers.
-func (s *served) serverTiming(now float64) *network.Timing {
+func (s *served) serverTiming(p *network.Timing, now float64) {
 	sent := 0.0
 	if s.upload != nil && s.upload.lastRead > s.began {
 		sent = s.upload.lastRead - s.began
 	}
 	at := max(0, now-s.began)
-	return &network.Timing{
+	*p = network.Timing{
 		DNSStart: unset, DNSEnd: unset, ConnectStart: unset, ConnectEnd: unset, TLSStart: unset, TLSEnd: unset,
 		SendStart: 0, SendEnd: min(sent, at), HeadersStart: at, HeadersEnd: at,
 	}

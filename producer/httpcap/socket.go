@@ -110,7 +110,8 @@ func dial(ctx context.Context, sink sink, url string, h http.Header, opts ...Opt
 	if !t.wants(req, req.URL.Host) {
 		return ctx, nil
 	}
-	c := newCall(sink, req, nil)
+	o := newOutgoing(sink, req, nil)
+	c := &o.call
 	c.upgrade = true
 	var stack []*frame
 	if t.stack {
@@ -118,7 +119,7 @@ func dial(ctx context.Context, sink sink, url string, h http.Header, opts ...Opt
 		stack = callers(buf[:0])
 	}
 	c.open(req, stack)
-	return httptrace.WithClientTrace(ctx, c.trace()), newSocket(c)
+	return httptrace.WithClientTrace(ctx, o.trace()), newSocket(c)
 }
 
 // Conn returns conn under observation. Its method NetConn returns conn.

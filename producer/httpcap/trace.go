@@ -3,6 +3,7 @@ package httpcap
 import (
 	"crypto/tls"
 	"net"
+	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 
@@ -34,16 +35,16 @@ func (t *timing) reset() {
 	}
 }
 
-// phases returns the timing in milliseconds after the start of the request. now
+// phases tells the timing in milliseconds after the start of the request. now
 // is when its headers were complete.
-func (t *timing) phases(began, now float64) *network.Timing {
+func (t *timing) phases(p *network.Timing, began, now float64) {
 	rel := func(at float64) float64 {
 		if at == unset {
 			return unset
 		}
 		return max(0, at-began)
 	}
-	p := &network.Timing{
+	*p = network.Timing{
 		DNSStart: rel(t.dnsStart), DNSEnd: rel(t.dnsEnd),
 		ConnectStart: rel(t.connectStart), ConnectEnd: rel(t.connectEnd),
 		TLSStart: rel(t.tlsStart), TLSEnd: rel(t.tlsEnd),
@@ -58,13 +59,26 @@ func (t *timing) phases(began, now float64) *network.Timing {
 		// The server answered before the request was sent to its end.
 		p.SendEnd = rel(t.wroteHeaders)
 	}
-	return p
+}
+
+// outgoing is a call of a client, with the hooks that tell its timing.
+type outgoing struct {
+	call
+	hooks httptrace.ClientTrace
+}
+
+// newOutgoing returns the call of a request that is about to be sent.
+func newOutgoing(s sink, req *http.Request, bodies func(mediaType string) bool) *outgoing {
+	o := &outgoing{}
+	o.init(s, req, bodies)
+	return o
 }
 
 // trace returns the hooks of a call. net/http calls them on several goroutines,
 // some of them after RoundTrip has returned.
-func (c *call) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
+func (o *outgoing) trace() *httptrace.ClientTrace {
+	c := &o.call
+	o.hooks = httptrace.ClientTrace{
 		GetConn:      func(string) { c.note((*timing).reset) },
 		DNSStart:     func(httptrace.DNSStartInfo) { c.at(func(t *timing, now float64) { t.dnsStart = now }) },
 		DNSDone:      func(httptrace.DNSDoneInfo) { c.at(func(t *timing, now float64) { t.dnsEnd = now }) },
@@ -80,6 +94,7 @@ func (c *call) trace() *httptrace.ClientTrace {
 		WroteRequest:         func(httptrace.WroteRequestInfo) { c.at(func(t *timing, now float64) { t.wroteRequest = now }) },
 		GotFirstResponseByte: func() { c.at(func(t *timing, now float64) { t.firstByte = now }) },
 	}
+	return &o.hooks
 }
 
 // at runs one hook with the time. Hooks of an ended request change nothing.

@@ -90,7 +90,8 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 	if !t.wants(req, req.URL.Host) {
 		return nil, nil
 	}
-	c = newCall(t.sink, req, t.bodies)
+	o := newOutgoing(t.sink, req, t.bodies)
+	c = &o.call
 	var stack []*frame
 	if t.stack {
 		var buf [maxFrames]*frame
@@ -98,7 +99,7 @@ func (t *transport) begin(req *http.Request) (c *call, traced *http.Request) {
 	}
 	c.open(req, stack)
 	opened = true
-	traced = req.WithContext(httptrace.WithClientTrace(req.Context(), c.trace()))
+	traced = req.WithContext(httptrace.WithClientTrace(req.Context(), o.trace()))
 	if c.upload != nil && !c.upload.whole(req.Body) {
 		c.upload.attach(req, traced)
 	}
