@@ -2,6 +2,7 @@ package har
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"time"
@@ -89,7 +90,38 @@ func readBody(ctx context.Context, r *Request, d subjects.Direction, ended bool,
 		out.comment = "truncated"
 	}
 	out.text, out.base64 = bodyview.Text(data, !whole)
+	if n := base64.StdEncoding.EncodedLen(len(data)); !out.base64 && escaped(out.text) > n {
+		// Text of control characters, as a bomb decompresses to, is six times its size in JSON.
+		out.text, out.base64 = base64.StdEncoding.EncodeToString([]byte(out.text)), true
+	}
 	return out
+}
+
+// escaped is about how many bytes text takes in JSON.
+func escaped(text string) int {
+	n := len(text)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
+			n++
+		case c < 0x20:
+			n += 5
+		}
+	}
+	return n
+}
+
+// fit leaves a body out that takes more than room bytes, and returns what is taken.
+func (b *body) fit(room int64) int64 {
+	n := int64(len(b.text))
+	if !b.base64 {
+		n = int64(escaped(b.text))
+	}
+	if n <= room {
+		return n
+	}
+	*b = body{comment: fmt.Sprintf("left out: with its %d bytes the archive would be larger than DevTools can open; natscope body has it", len(b.text))}
+	return 0
 }
 
 func contentEncoding(list []network.Header) []string { return values(list, "Content-Encoding") }

@@ -40,7 +40,14 @@ type Options struct {
 	Progress func(written int)
 	// Limits bounds the bodies; zero fields mean the defaults.
 	Limits subjects.Limits
+	// BodyBytes is how many bytes of the archive may be bodies, 0 for MaxBodyBytes. A
+	// body that finds no room is left out, and says so.
+	BodyBytes int64
 }
+
+// MaxBodyBytes leaves an archive small enough for DevTools, which reads it as one
+// string; those of V8 end at 512 MiB.
+const MaxBodyBytes = 384 << 20
 
 // Collect copies the requests of the sources that choose accepts, or of all of
 // them if it is nil, in the order in which their sources appeared. The caller

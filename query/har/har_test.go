@@ -314,3 +314,42 @@ message {"id":"w","opcode":-4,"code":-1,"data":"%","base64":true}`, "text")
 		}
 	})
 }
+
+// An archive full of bombs stays one that DevTools can open: bodies that find no
+// room are left out and say so, and text that JSON would blow up is base64.
+func TestDecompressionBombsDoNotSwellTheArchive(t *testing.T) {
+	s, bodies := &story{t: t}, parts{}
+	bomb := zipped(strings.Repeat("\x00", 300_000))
+	for _, id := range []string{"a", "b", "c", "d"} {
+		s.tell(network.TopicStart, network.Start{ID: network.RequestID(id), URL: "http://a.test/" + id})
+		s.tell(network.TopicResponse, network.Response{ID: network.RequestID(id), Status: 200, HasBody: true, Headers: []network.Header{{"Content-Encoding", "gzip"}}})
+		s.tell(network.TopicEnd, network.End{ID: network.RequestID(id), Bytes: int64(len(bomb)), Captured: int64(len(bomb))})
+		bodies[id+"/"+string(subjects.ResponseBody)] = whole(bomb)
+	}
+	var out bytes.Buffer
+	if err := Write(t.Context(), &out, s.requests(), Options{Body: bodies.read, BodyBytes: 1_200_000}); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Log struct{ Entries []entry } }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Log.Entries) != 4 {
+		t.Fatal(err, len(got.Log.Entries))
+	}
+	if out.Len() > 1_210_000 {
+		t.Errorf("%d bytes of archive", out.Len())
+	}
+	for i, e := range got.Log.Entries {
+		c := e.Response.Content
+		if i == 3 {
+			if c.Text != nil || !strings.Contains(c.Comment, "left out") {
+				t.Errorf("the last one: %q", c.Comment)
+			}
+			continue
+		}
+		if c.Encoding != "base64" || c.Text == nil {
+			t.Fatalf("entry %d: %q %q", i, c.Encoding, c.Comment)
+		}
+		if data, err := base64.StdEncoding.DecodeString(*c.Text); err != nil || string(data) != strings.Repeat("\x00", len(data)) || len(data) != 300_000 || c.Size != 300_000 {
+			t.Errorf("entry %d: %d bytes, size %d, %v", i, len(data), c.Size, err)
+		}
+	}
+}

@@ -66,6 +66,10 @@ func writeEntries(ctx context.Context, out *bufio.Writer, list []Request, o Opti
 			}
 		}
 	}()
+	room := o.BodyBytes
+	if room <= 0 {
+		room = MaxBodyBytes
+	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	for i := range list {
@@ -78,6 +82,8 @@ func writeEntries(ctx context.Context, out *bufio.Writer, list []Request, o Opti
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("har: %w", err)
 		}
+		room -= b.request.fit(room)
+		room -= b.response.fit(room)
 		separator := ",\n"
 		if i == 0 {
 			separator = "\n"
