@@ -178,5 +178,38 @@ func TestGoConsole(t *testing.T) {
 	c.run("depot.Long", "(1000000)")
 	c.settle()
 	c.screenshot("go-console")
+
+	// What is typed is completed, with methods, and evaluated ahead where that changes nothing.
+	c.clearConsole()
+	c.write("depot.Parcels[7].")
+	c.key("S")
+	c.waitText(".cm-tooltip-autocomplete li", "Send")
+	c.waitText(".cm-tooltip-autocomplete li", "State")
+	c.settle()
+	c.screenshot("go-completion")
+	c.key(kb.Escape)
+	c.clear()
+	c.write("depot.Parcels[7].Tags.length + 40")
+	c.waitText(".console-eager-preview", "42")
+	c.clear()
+
+	// A long list opens in ranges, and a range in elements.
+	c.run("depot.Long", "(1000000)")
+	c.click(".object-properties-section-root-element", "(1000000)")
+	c.waitText("li", "[990000 … 999999]")
+	c.click("li", "=[0 … 9999]")
+	c.waitText("li", "[9900 … 9999]")
+	// What the program's own console says is shown as every other line of it.
+	c.run("console.warn('seen', depot.Parcels[3].To)")
+	c.waitText(".console-warning-level", "seen House 3")
+	c.run("depot.Parcels[3].Send('North', 3); depot.Parcels[3].To", "North")
+	c.settle()
+	c.screenshot("go-expanded")
 	c.noErrors()
+}
+
+// clearConsole takes away what was said so far.
+func (c *goConsole) clearConsole() {
+	c.t.Helper()
+	c.do(chromedp.KeyEvent("l", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 }
