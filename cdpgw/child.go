@@ -3,7 +3,9 @@ package cdpgw
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
+	"strings"
 
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
@@ -183,6 +185,9 @@ func init() {
 		"Runtime.addBinding":              childConstant(empty{}),
 		"Runtime.removeBinding":           childConstant(empty{}),
 		"Runtime.runIfWaitingForDebugger": childConstant(empty{}),
+		"Network.loadNetworkResource":     rootMethod("Network.loadNetworkResource"),
+		"IO.read":                         rootMethod("IO.read"),
+		"IO.close":                        rootMethod("IO.close"),
 		"Debugger.enable":                 (*session).childDebuggerEnable,
 		"Debugger.disable":                (*session).childDebuggerDisable,
 	}
@@ -249,6 +254,11 @@ func (s *session) childPassed(c *child, m realm.Method, p rawParams) (any, error
 		defer t.lane.runs(m)()
 		s.tellSelected(at, t.lane, selected)
 		raw, err := s.ask(ctx, at, m, params, t.over)
+		if errors.Is(err, realm.ErrUnsupported) {
+			// Engines differ in what they have; clients ask, and take this for the answer.
+			_, command, _ := strings.Cut(string(m), ".")
+			return nil, notFound(domainOf(m.Group()) + "." + command)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -360,6 +370,8 @@ func (s *session) childTold(c *child, group, name string, data json.RawMessage) 
 	switch {
 	case group == realm.GroupDebugger && name == "paused":
 		s.pausing(c)
+	case group == realm.GroupDebugger && name == "scriptParsed":
+		params = s.offerMap(c, params)
 	case group == realm.GroupDebugger && name == "resumed":
 		defer s.resumed(c)
 	case group == realm.GroupRuntime && !c.enabled, group == realm.GroupRuntime && contextEvents[name]:

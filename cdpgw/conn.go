@@ -43,6 +43,8 @@ type conn struct {
 	queue *queue
 	// remote is the client's address, for the audit.
 	remote string
+	// frontend says that the client is a DevTools, which runs in a browser.
+	frontend bool
 	// holds reports whether what let the connection in is still given.
 	holds func() bool
 	// ctx ends with the connection.
@@ -104,7 +106,7 @@ func (g *Gateway) serveTarget(w http.ResponseWriter, r *http.Request) {
 		g.log.Debug("not a DevTools connection", "remote", r.RemoteAddr, "error", err)
 		return
 	}
-	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds), remote: r.RemoteAddr, holds: access.Holds(r)}
+	c := &conn{ws: ws, burst: bw.conn, queue: newQueue(g.bounds), remote: r.RemoteAddr, frontend: r.Header.Get("Origin") != "", holds: access.Holds(r)}
 	c.ctx, c.cancel = context.WithCancel(g.ctx)
 	g.serve(c, t)
 }

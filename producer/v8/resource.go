@@ -108,7 +108,11 @@ func (x *observer) fetch(ctx context.Context, address string) ([]byte, error) {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			return nil, fmt.Errorf("it is no file")
 		}
-		return readBounded(f)
+		data, err := readBounded(f)
+		if err != nil {
+			return nil, err
+		}
+		return completeMap(data, u), nil
 	case "http", "https":
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 		if err != nil {
@@ -140,4 +144,58 @@ func readBounded(r io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("it has more than %d bytes", maxResource)
 	}
 	return data, err
+}
+
+// The bounds of the sources that are put into a map.
+const (
+	maxSource  = 2 << 20
+	maxSources = 24 << 20
+)
+
+// completeMap gives a source map that is a file the texts of its sources, where it
+// lacks them, and their whole addresses: whoever reads it is on another machine
+// and cannot look beside it. What is no map stays as it is.
+func completeMap(data []byte, at *url.URL) []byte {
+	var m map[string]json.RawMessage
+	var root string
+	var sources []string
+	var contents []*string
+	if json.Unmarshal(data, &m) != nil || json.Unmarshal(m["sources"], &sources) != nil {
+		return data
+	}
+	_ = json.Unmarshal(m["sourceRoot"], &root)
+	_ = json.Unmarshal(m["sourcesContent"], &contents)
+	for len(contents) < len(sources) {
+		contents = append(contents, nil)
+	}
+	if root != "" && root[len(root)-1] != '/' {
+		root += "/"
+	}
+	total := 0
+	for i, s := range sources {
+		u, err := at.Parse(root + s)
+		if err != nil || u.Scheme != "file" {
+			continue
+		}
+		sources[i] = u.String()
+		if contents[i] != nil {
+			continue
+		}
+		file := filepath.FromSlash(u.Path)
+		if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || st.Size() > maxSource || total+int(st.Size()) > maxSources {
+			continue
+		}
+		if text, err := os.ReadFile(file); err == nil && utf8.Valid(text) {
+			t := string(text)
+			contents[i], total = &t, total+len(t)
+		}
+	}
+	m["sources"], _ = json.Marshal(sources)
+	m["sourcesContent"], _ = json.Marshal(contents)
+	delete(m, "sourceRoot")
+	out, err := json.Marshal(m)
+	if err != nil {
+		return data
+	}
+	return out
 }

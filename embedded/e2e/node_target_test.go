@@ -1,0 +1,238 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// The program of these tests as its author wrote it, and as a compiler left it.
+const (
+	tsSource = `interface Order { id: number; total: number }
+
+function price(order: Order): number {
+  const tax = order.total * 0.19;
+  return order.total + tax;
+}
+
+let n: number = 0;
+setInterval(() => {
+  const order: Order = { id: ++n, total: n * 100 };
+  console.log('order', order, price(order));
+}, 150);
+`
+	tsCompiled = `
+
+function price(order) {
+  const tax = order.total * 0.19;
+  return order.total + tax;
+}
+
+let n = 0;
+setInterval(() => {
+  const order = { id: ++n, total: n * 100 };
+  console.log('order', order, price(order));
+}, 150);
+//# sourceMappingURL=shop.js.map
+`
+	// Line for line.
+	tsMap = `{"version":3,"file":"shop.js","sourceRoot":"","sources":["shop.ts"],"names":[],"mappings":"AAAA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA;AACA"}`
+)
+
+// nodeProgram runs the program under natscope and returns the entry of its node target.
+func nodeProgram(t *testing.T, p *process) (target map[string]string, cmd *exec.Cmd, dir string) {
+	t.Helper()
+	file := nodeFile(t, "shop.js", tsCompiled)
+	dir = filepath.Dir(file)
+	for name, text := range map[string]string{"shop.ts": tsSource, "shop.js.map": tsMap} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd = exec.Command(binary, "run", "--nats", p.NATS, "--", "node", file)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
+	poll(t, "the program's node target is listed", func() (bool, string) {
+		res, err := http.Get(p.HTTP + "/json/list")
+		if err != nil {
+			return false, err.Error()
+		}
+		defer res.Body.Close()
+		var list []map[string]string
+		if err := json.NewDecoder(res.Body).Decode(&list); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range list {
+			if e["type"] == "node" && strings.Contains(e["title"], "shop.js") {
+				target = e
+				return true, ""
+			}
+		}
+		return false, fmt.Sprint(list)
+	})
+	return target, cmd, dir
+}
+
+// debugClient is a client of the protocol: answers by id, events in order.
+type debugClient struct {
+	t      *testing.T
+	ws     *websocket.Conn
+	last   int
+	events []map[string]json.RawMessage
+}
+
+func debugURL(t *testing.T, address string) *debugClient {
+	t.Helper()
+	ws, _, err := websocket.DefaultDialer.Dial(address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.Close() })
+	return &debugClient{t: t, ws: ws}
+}
+
+// read reads one message.
+func (c *debugClient) read() map[string]json.RawMessage {
+	c.t.Helper()
+	_ = c.ws.SetReadDeadline(time.Now().Add(20 * time.Second))
+	var m map[string]json.RawMessage
+	if err := c.ws.ReadJSON(&m); err != nil {
+		c.t.Fatal(err)
+	}
+	return m
+}
+
+// do sends a command and returns its whole answer.
+func (c *debugClient) do(method, params string) string {
+	c.t.Helper()
+	c.last++
+	if err := c.ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":%d,"method":%q,"params":%s}`, c.last, method, params)); err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		m := c.read()
+		if m["method"] != nil {
+			c.events = append(c.events, m)
+			continue
+		}
+		if string(m["id"]) == fmt.Sprint(c.last) {
+			return string(m["result"]) + string(m["error"])
+		}
+	}
+}
+
+// wait returns the parameters of the next event of a name that has a text, and forgets what came before.
+func (c *debugClient) wait(method, has string) string {
+	c.t.Helper()
+	for {
+		for i, e := range c.events {
+			if string(e["method"]) == `"`+method+`"` && strings.Contains(string(e["params"]), has) {
+				c.events = c.events[i+1:]
+				return string(e["params"])
+			}
+		}
+		c.events = []map[string]json.RawMessage{c.read()}
+	}
+}
+
+// TestNodeTargetTakesADebugger attaches as debuggers for Node do it, VS Code among
+// them: what it enables and asks, in its order, a breakpoint in the file, the
+// frame's variables, stepping, and the end of the program.
+func TestNodeTargetTakesADebugger(t *testing.T) {
+	p := start(t)
+	target, cmd, dir := nodeProgram(t, p)
+	c := debugURL(t, target["webSocketDebuggerUrl"])
+	for _, m := range []string{"Runtime.enable", "Debugger.enable"} {
+		if got := c.do(m, `{}`); strings.Contains(got, `"code"`) {
+			t.Errorf("%s: %s", m, got)
+		}
+	}
+	c.wait("Runtime.executionContextCreated", `"isDefault":true`)
+	script := c.wait("Debugger.scriptParsed", "/shop.js")
+	if !strings.Contains(script, `"sourceMapURL":"shop.js.map"`) {
+		t.Errorf("a client that reads files itself is told %s", script)
+	}
+	for _, m := range []struct{ method, params string }{
+		{"Debugger.setAsyncCallStackDepth", `{"maxDepth":32}`}, {"Debugger.setPauseOnExceptions", `{"state":"none"}`}, {"Debugger.setBlackboxPatterns", `{"patterns":[]}`},
+		{"NodeRuntime.notifyWhenWaitingForDisconnect", `{"enabled":false}`}, {"Profiler.enable", `{}`}, {"NodeWorker.enable", `{"waitForDebuggerOnStart":false}`}, {"Runtime.runIfWaitingForDebugger", `{}`},
+	} {
+		if got := c.do(m.method, m.params); strings.Contains(got, `"code"`) {
+			t.Errorf("%s: %s", m.method, got)
+		}
+	}
+	for _, m := range []string{"Debugger.nothing", "No.such"} {
+		if got := c.do(m, `{}`); !strings.Contains(got, `-32601`) {
+			t.Errorf("%s: %s", m, got)
+		}
+	}
+	if got := c.do("Debugger.setBreakpointByUrl", fmt.Sprintf(`{"urlRegex":%q,"lineNumber":3}`, "file://"+filepath.Join(dir, "shop.js"))); !strings.Contains(got, "breakpointId") || strings.Contains(got, `"locations":[]`) {
+		t.Fatal(got)
+	}
+	paused := c.wait("Debugger.paused", "price")
+	var at struct {
+		CallFrames []struct{ CallFrameID string }
+	}
+	if err := json.Unmarshal([]byte(paused), &at); err != nil || len(at.CallFrames) < 2 {
+		t.Fatalf("%v: %s", err, paused)
+	}
+	if got := c.do("Debugger.evaluateOnCallFrame", fmt.Sprintf(`{"callFrameId":%q,"expression":"order.total / 100 === order.id","returnByValue":true}`, at.CallFrames[0].CallFrameID)); !strings.Contains(got, `"value":true`) {
+		t.Error(got)
+	}
+	c.do("Debugger.stepOver", `{}`)
+	c.wait("Debugger.paused", "price")
+	c.do("Debugger.resume", `{}`)
+	c.wait("Debugger.resumed", "")
+	// Two clients at once, each with its own objects; then the program ends, and with it both connections.
+	d := debugURL(t, target["webSocketDebuggerUrl"])
+	if got := d.do("Runtime.evaluate", `{"expression":"1 + 1"}`); !strings.Contains(got, `"value":2`) {
+		t.Error(got)
+	}
+	c.do("Debugger.disable", `{}`)
+	_ = cmd.Process.Signal(os.Interrupt)
+	for {
+		_ = d.ws.SetReadDeadline(time.Now().Add(20 * time.Second))
+		if _, _, err := d.ws.ReadMessage(); err != nil {
+			if !websocket.IsCloseError(err, websocket.CloseGoingAway) || !strings.Contains(err.Error(), "program ended") {
+				t.Errorf("the connection ended with %v", err)
+			}
+			break
+		}
+	}
+}
+
+// TestDevToolsForNode opens the node target in the DevTools for Node, and debugs
+// the program as it was written.
+func TestDevToolsForNode(t *testing.T) {
+	p := start(t)
+	target, _, _ := nodeProgram(t, p)
+	d := openDevTools(t, browser(t), target["devtoolsFrontendUrl"])
+	d.panel("console")
+	d.waitText(".console-message-wrapper", "order", "shop.ts:11")
+	d.poll("the link of a message opens the file", func() (bool, string) {
+		if eval[bool](d.page, js("ns.all('#tab-sources').some(e => e.getAttribute('aria-selected') === 'true')")) {
+			return true, ""
+		}
+		// Messages move up while others come, so that a click may miss; one that hits takes a moment.
+		d.click(".devtools-link", "shop.ts:11")
+		d.settle()
+		return false, "not opened"
+	})
+	d.waitText(".cm-content", "interface Order", "const tax")
+	d.click(".cm-lineNumbers .cm-gutterElement", "=4")
+	d.waitText(".paused-message, .paused-status", "Paused on breakpoint")
+	d.waitText(".call-frame-item", "price")
+	d.waitText(".scope-chain-sidebar-pane-section, .object-properties-section", "order")
+	d.settle()
+	d.screenshot("node-paused")
+	d.noErrors()
+}
