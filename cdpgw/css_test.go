@@ -52,6 +52,36 @@ prop { items: {first: Array(1), n: 1}; }
 	}
 }
 
+// Case C7: whatever is selected, the Styles pane gets answers that it can read, and no errors.
+func TestSelectingAnythingIsNoError(t *testing.T) {
+	_, server := serve(t, editableShop(t))
+	c := dial(t, server, "dev")
+	var doc documentResult
+	c.call("DOM.getDocument", map[string]int{"depth": -1}, &doc)
+	c.call("CSS.enable", nil, nil)
+	seen := make(map[string]bool)
+	var visit func(n *domNode)
+	visit = func(n *domNode) {
+		seen[n.NodeName] = true
+		for method, out := range map[string]any{
+			"CSS.getMatchedStylesForNode": &css.GetMatchedStylesForNodeResult{}, "CSS.getComputedStyleForNode": &css.GetComputedStyleForNodeResult{},
+			"CSS.getInlineStylesForNode": &css.GetInlineStylesForNodeResult{}, "CSS.getPlatformFontsForNode": &css.GetPlatformFontsForNodeResult{},
+		} {
+			c.call(method, map[string]any{"nodeId": n.NodeID}, out)
+		}
+		for _, child := range n.Children {
+			visit(child)
+		}
+	}
+	visit(doc.Root)
+	for _, name := range []string{"#document", "workspace", "host", "clients", "Cart", "#text"} {
+		if !seen[name] {
+			t.Errorf("no %s was selected", name)
+		}
+	}
+	c.valid()
+}
+
 func TestEditorLinks(t *testing.T) {
 	for loc, want := range map[string]string{
 		"/a/b.go:12": "vscode://file/a/b.go:12", "/a/b.go": "vscode://file/a/b.go", "/a b/c(1).go:3:4": "vscode://file/a%20b/c%281%29.go:3:4",

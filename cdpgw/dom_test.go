@@ -142,6 +142,26 @@ func TestRepeatedSnapshot(t *testing.T) {
 	}
 }
 
+// Case C10: a node that comes first has 0 for the one before it, not nothing and not -1.
+func TestInsertFirst(t *testing.T) {
+	m := shop(t)
+	_, server := serve(t, m)
+	c := dial(t, server, "dev/orders")
+	c.outline(-1)
+	from := c.count()
+	m.ops("orders", gen1, 2, tree.Op{Op: tree.OpAdd, Parent: 1, After: 0, Node: &tree.Node{ID: 9, Name: "First"}})
+	m.ops("orders", gen1, 3, tree.Op{Op: tree.OpAdd, Parent: 4, After: 0, Node: &tree.Node{ID: 10, Name: "Only"}})
+	for range 2 {
+		var e struct{ PreviousNodeID *NodeID }
+		from = c.event(from, "DOM.childNodeInserted", &e)
+		if e.PreviousNodeID == nil || *e.PreviousNodeID != 0 {
+			all, _, _ := c.snapshot()
+			t.Errorf("got %s", all[from-1].raw)
+		}
+	}
+	c.valid()
+}
+
 // Case C12: of a node whose children the client does not know, only their number is told.
 func TestUnseenChildren(t *testing.T) {
 	m := shop(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/producer/treecap"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/tree"
 	"github.com/natscope/natscope/subjects/value"
 )
@@ -375,6 +376,42 @@ func TestLargeComponents(t *testing.T) {
 			t.Errorf("value %s has %d bytes", name, len(v))
 		}
 	}
+}
+
+// Case C9: a map with 100 000 entries travels as its kind and size; whoever opens
+// it gets the first entries, one level deep, marked as a part.
+func TestLargeMap(t *testing.T) {
+	r := newRig(t, subjects.Limits{})
+	tr := treecap.New(r.p, treecap.Options{Interval: time.Hour})
+	cache := struct{ Entries map[string]any }{map[string]any{}}
+	for i := range 100_000 {
+		cache.Entries[fmt.Sprintf("k%06d", i)] = map[string]any{"i": []int{i}}
+	}
+	c := tr.Register(nil, "cache", cache, treecap.Snapshot(func() any { return cache }))
+	r.sync(tr)
+	e := r.node()
+	v, err := value.Parse(e.Values["Entries"])
+	if err != nil || v.Kind != value.Dehydrated || v.Size != 100_000 || len(e.Values["Entries"]) > 1<<10 {
+		t.Errorf("%s of %d entries, %v: %.300s", v.Kind, v.Size, err, e.Values["Entries"])
+	}
+	raw, err := tr.Inspect(t.Context(), e.ID, []realm.Step{{Name: "Entries"}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err = value.Parse(raw)
+	if err != nil || !v.Partial || v.Size != 100_000 || len(v.Fields) == 0 || len(v.Fields) > value.MaxEntries || len(raw) > 64<<10 {
+		t.Errorf("opened: %s %v: %d of %d entries, partial %v, %d bytes", v.Kind, err, len(v.Fields), v.Size, v.Partial, len(raw))
+	}
+	for _, f := range v.Fields {
+		if f.Value.Kind != value.Dehydrated {
+			t.Errorf("%s is %s", f.Name, f.Value.Kind)
+		}
+	}
+	// Reading it takes what is shown takes, not what it holds.
+	if n := testing.AllocsPerRun(5, c.Update); n > 5000 {
+		t.Errorf("an update makes %v allocations", n)
+	}
+	tr.Close()
 }
 
 func TestObjectsLiveWhileRegistered(t *testing.T) {

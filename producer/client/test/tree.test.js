@@ -140,6 +140,40 @@ test('a large tree goes in parts below the record limit', () => {
   assert.equal(reader.print(), print(tree.root));
 });
 
+// Case C8: the tool must not slow a page with many components, closed or open.
+test('in a page of 10 000 components a flush costs what changed, and nothing is encoded while nobody takes', () => {
+  const tree = new Tree(() => ({ nodes: 100_000, depth: 256 }));
+  let parent = tree.root;
+  let encoded = 0;
+  const nodes = Array.from({ length: 10_000 }, (_, i) => {
+    const n = tree.add('Component', { i, get title() { encoded++; return ''; } }, parent);
+    if (i % 100 === 0) parent = n;
+    return n;
+  });
+  tree.take();
+  // Closed: a second of sixty flushes in which everything changes, and nobody takes.
+  const stringify = JSON.stringify;
+  let calls = 0;
+  JSON.stringify = (...args) => { calls++; return stringify(...args); };
+  try {
+    for (let k = 0; k < 60; k++) for (const n of nodes) tree.update(n, { i: k });
+    assert.equal(calls, 0);
+    tree.take();
+    calls = 0;
+    // Open: sixty flushes of one change each.
+    for (let k = 0; k < 60; k++) {
+      tree.update(nodes[k], { i: -k });
+      const [record, more] = tree.take();
+      assert.equal(more, undefined);
+      assert.deepEqual(JSON.parse(record.data).ops.length, 1);
+    }
+    assert.ok(calls < 60 * 20, `${calls} encodings`);
+  } finally {
+    JSON.stringify = stringify;
+  }
+  assert.equal(encoded, 0);
+});
+
 test('huge values do not make huge records', () => {
   const tree = new Tree(limits);
   tree.add('A', { list: Array(100).fill('y'.repeat(10000)), text: 'z'.repeat(1e6) });
