@@ -30,7 +30,6 @@ type world struct {
 	realms   map[subjects.SourceID]*worldRealm
 	audited  []realm.Audit
 	listener func(command.Event)
-	sessions int
 }
 
 // worldRealm is the realm of one generation of a source.

@@ -1,6 +1,7 @@
 package trials
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,11 +207,11 @@ type balancer struct {
 
 func newBalancer(t testing.TB) *balancer {
 	b := &balancer{idle: 25 * time.Second}
-	dial := func(network, addr string) (net.Conn, error) {
-		conn, err := net.DialTimeout(network, addr, time.Second)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, addr)
 		return &impatient{conn, b.idle}, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, Dial: dial}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
 	p := &httputil.ReverseProxy{Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host = "http", b.next(r.In.URL.Path)
 		r.Out.Host = r.In.Host
@@ -274,7 +275,8 @@ func TestComposition(t *testing.T) {
 	}
 	mine := base + "/t/" + c.token
 	explained(t, patience, func() (bool, string) {
-		return len(rows(t, mine, "orders-1")) == 1 && len(rows(t, mine, "orders-1")) == 1, fmt.Sprintf("both gateways list the source: %+v", list(t, mine))
+		one, other := rows(t, mine, "orders-1"), rows(t, mine, "orders-1")
+		return len(one) == 1 && len(other) == 1, fmt.Sprintf("both gateways list the source: %+v", list(t, mine))
 	})
 	var link string
 	for _, e := range list(t, mine) {

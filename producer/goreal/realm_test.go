@@ -72,7 +72,6 @@ func each(items []item, f func(item) bool) {
 var errDeclined = errors.New("card declined")
 
 type store struct {
-	mu     sync.RWMutex
 	Orders map[int]*order
 	Grid   map[point]string
 	Queue  chan *order

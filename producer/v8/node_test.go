@@ -85,7 +85,7 @@ func TestRestartKeepsTheID(t *testing.T) {
 	if code := p.exits(); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	p = node(t, p.port(), "a.js", steered)
+	node(t, p.port(), "a.js", steered)
 	w.until("it opens again", func() bool { return len(w.sources) == 1 && w.named("a.js").generations == 2 })
 	w.until("its console is there", func() bool { return strings.Count(w.named("a.js").log(), "early") == 2 })
 }

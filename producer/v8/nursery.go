@@ -30,7 +30,7 @@ func NewNursery(hold time.Duration) (*Nursery, error) {
 		return nil, fmt.Errorf("v8: make a directory for inspectors: %w", err)
 	}
 	n := &Nursery{dir: dir, hold: hold}
-	if err := os.Mkdir(n.Directory(), 0o700); err == nil {
+	if err = os.Mkdir(n.Directory(), 0o700); err == nil {
 		err = os.WriteFile(n.script(), preload, 0o600)
 	}
 	if err != nil {

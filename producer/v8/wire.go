@@ -291,7 +291,7 @@ func (l *link) write() {
 // read takes messages until the connection ends.
 func (l *link) read() {
 	defer close(l.closed)
-	err := errHungUp
+	var err error
 	for {
 		_, r, e := l.ws.NextReader()
 		if e != nil {

@@ -131,7 +131,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("a command that no message takes: %v", err)
 	}
 	_ = sub.Unsubscribe()
-	sub = source(t, nc, func(*nats.Msg, realm.Request) { c.Close() })
+	source(t, nc, func(*nats.Msg, realm.Request) { c.Close() })
 	if _, err := ask(t, c, patience); !errors.Is(err, realm.ErrFailed) || !strings.Contains(err.Error(), "stopping") {
 		t.Errorf("closed meanwhile: %v", err)
 	}

@@ -67,7 +67,7 @@ func (x Value) errorPart(name string) (Value, bool) {
 	if name == "message" {
 		return Value{v: reflect.ValueOf(errorText(e)), size: -1}, true
 	}
-	cause, causes := unwrapped(e)
+	causes, cause := unwrapped(e)
 	switch {
 	case name == "cause" && cause != nil:
 		return x.child(reflect.ValueOf(cause), x.g), true

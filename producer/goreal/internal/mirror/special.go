@@ -16,7 +16,6 @@ var (
 	syncMapType  = reflect.TypeFor[sync.Map]()
 	bigIntType   = reflect.TypeFor[big.Int]()
 	errorType    = reflect.TypeFor[error]()
-	contextType  = reflect.TypeFor[context.Context]()
 	logValuer    = reflect.TypeFor[slog.LogValuer]()
 )
 
@@ -165,7 +164,7 @@ func asError(v reflect.Value) (error, bool) {
 func errorText(e error) string { return timely("Error", e.Error) }
 
 // unwrapped returns the cause of an error, or the causes.
-func unwrapped(e error) (cause error, causes []error) {
+func unwrapped(e error) (causes []error, cause error) {
 	defer func() { _ = recover() }()
 	switch u := e.(type) {
 	case interface{ Unwrap() error }:
@@ -173,7 +172,7 @@ func unwrapped(e error) (cause error, causes []error) {
 	case interface{ Unwrap() []error }:
 		causes = u.Unwrap()
 	}
-	return cause, causes
+	return causes, cause
 }
 
 // stdText is the text of a standard library's value whose String only reads it, read under its guard.
