@@ -175,7 +175,7 @@ func TestCompressedStream(t *testing.T) {
 	c.valid()
 }
 
-// A large body comes through, other commands are answered meanwhile, and several of them do not end the connection.
+// Case F22: a large body comes through, other commands are answered meanwhile, and several of them do not end the connection.
 func TestLargestBodies(t *testing.T) {
 	m := shop(t)
 	_, server := serve(t, m)

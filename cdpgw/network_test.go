@@ -330,7 +330,7 @@ func TestSearchInBody(t *testing.T) {
 	c.fails("Network.searchInResponseBody", map[string]any{"requestId": rid("s"), "query": "(", "isRegex": true}, codeServer)
 }
 
-// A response that is streamed brings all bytes once: those so far with the
+// Case F3, for a fetch: a response that is streamed brings all bytes once: those so far with the
 // answer, the others with the events; sizes add up, and the end comes last.
 func TestStreamResourceContent(t *testing.T) {
 	m := shop(t)
@@ -402,6 +402,7 @@ func TestStreamOfNothing(t *testing.T) {
 	c.sync()
 }
 
+// Case F3, for an EventSource, whose events are told one by one; and case F21.
 func TestMessages(t *testing.T) {
 	m := shop(t)
 	_, server := serve(t, m)

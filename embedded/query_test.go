@@ -119,6 +119,46 @@ func TestQueryOverNATS(t *testing.T) {
 	}
 }
 
+// Case F19: whoever asks in parts gets all of a body, and knows where it ends.
+func TestBodiesComeInRanges(t *testing.T) {
+	q := startQueried(t)
+	text := `{"list":["` + strings.Repeat("ä€x", 18_000) + `"]}` // 108 kB, and characters across every boundary
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, text)
+	}))
+	defer backend.Close()
+	resp, err := (&http.Client{Transport: httpcap.Transport(q.program, nil)}).Get(backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	r := until(t, q.client.Requests, query.RequestsRequest{}, func(a query.RequestsAnswer) bool {
+		return len(a.Requests) == 1 && a.Requests[0].State == "finished"
+	}).Requests[0]
+	var got strings.Builder
+	for parts := 0; ; parts++ {
+		a, err := q.client.Body(t.Context(), query.BodyRequest{ID: r.ID, Wait: true, Offset: int64(got.Len()), Limit: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.WriteString(a.Text)
+		if a.Total != int64(len(text)) || a.Size != a.Total || a.Truncated || a.Length > 10_000 || a.Base64 != "" || a.More != (got.Len() < len(text)) {
+			t.Fatalf("part %d: offset %d, length %d of %d, size %d, truncated %t, more %t, %d of base64", parts, a.Offset, a.Length, a.Total, a.Size, a.Truncated, a.More, len(a.Base64))
+		}
+		if !a.More {
+			break
+		}
+		if parts > 20 {
+			t.Fatal("it does not end")
+		}
+	}
+	if got.String() != text {
+		t.Errorf("%d bytes of %d", got.Len(), len(text))
+	}
+}
+
 // TestLargeAnswersComeInParts reads a tree that is larger than a message.
 func TestLargeAnswersComeInParts(t *testing.T) {
 	q := startQueried(t)

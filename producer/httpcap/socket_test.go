@@ -125,7 +125,7 @@ func parrot(t *testing.T, v *view, c talk, n int) {
 
 var said = []string{"hello", strings.Repeat("a long one, again and again. ", 5000), "12 €"}
 
-// TestWebSockets lets every pair of libraries talk, with and without
+// Case F21: TestWebSockets lets every pair of libraries talk, with and without
 // compression and TLS, bare and captured on both sides.
 func TestWebSockets(t *testing.T) {
 	for _, server := range []string{"gorilla", "coder", "plain"} {
