@@ -158,6 +158,34 @@ func TestEditThatHangs(t *testing.T) {
 	tr.Close()
 }
 
+// TestEditBehindOneThatHangs: whoever edits hears soon that the component is busy,
+// however long commands may take.
+func TestEditBehindOneThatHangs(t *testing.T) {
+	r := newRig(t, subjects.Limits{Command: time.Hour})
+	tr := treecap.New(r.p, treecap.Options{Interval: time.Hour})
+	started, release := make(chan struct{}), make(chan struct{})
+	tr.Register(nil, "c", &point{}, treecap.Writable("X", func(int) error { close(started); <-release; return nil }))
+	r.sync(tr)
+	id := r.node().ID
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- tr.Edit(id, "X", json.RawMessage("1")) }()
+	<-started
+	go func() { second <- tr.Edit(id, "X", json.RawMessage("2")) }()
+	select {
+	case err := <-second:
+		if !errors.Is(err, treecap.ErrBusy) {
+			t.Errorf("behind it: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("an edit waits for one that hangs")
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Errorf("what hung: %v", err)
+	}
+	tr.Close()
+}
+
 // TestManyEdits lets all setters of a tree hang at once: their number is bounded, and they all end.
 func TestManyEdits(t *testing.T) {
 	r := newRig(t, subjects.Limits{Command: 50 * time.Millisecond})
