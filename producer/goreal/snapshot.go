@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxSnapshot is how many values a heap snapshot has, maxQuery how many queryObjects looks at.
-	maxSnapshot, maxQuery = 2_000_000, 500_000
+	// maxSnapshot is how many values a heap snapshot has, maxQuery how many
+	// queryObjects looks at. One takes about 250 bytes meanwhile, and 60 of a
+	// snapshot's stay with the session, by which its objects can be asked for.
+	maxSnapshot, maxQuery = 300_000, 300_000
 	// chunk is how many bytes of a snapshot one event carries.
 	chunk = 256 << 10
 )
@@ -63,6 +65,7 @@ func takeHeapSnapshot(c *command, p snapshotParams) {
 			c.reply(nil, fmt.Errorf("%w: the snapshot was not sent whole: %w", realm.ErrFailed, err))
 			return
 		}
+		g.Slim()
 		c.s.mu.Lock()
 		c.s.snapshot = g
 		c.s.mu.Unlock()

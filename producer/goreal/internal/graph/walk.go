@@ -63,7 +63,18 @@ func Walk(roots []Root, limit int, stop func() bool) *Graph {
 		}
 		g.expand(i)
 	}
+	if g.Cut {
+		g.Nodes[1].name = g.text(Title + " (and more: it was cut)")
+	}
 	return g
+}
+
+// Slim lets go of everything but the values.
+func (g *Graph) Slim() {
+	for i := range g.Nodes {
+		g.Nodes[i].edges = nil
+	}
+	g.ids, g.strings, g.texts = nil, nil, nil
 }
 
 func (g *Graph) add(n Node) int {
