@@ -322,7 +322,9 @@ func TestProfiles(t *testing.T) {
 	c.must("a", "heap.startSampling", m{}, nil)
 	var cpu struct {
 		Profile struct {
-			Nodes              []struct{ CallFrame struct{ FunctionName, URL, ScriptID string } }
+			Nodes []struct {
+				CallFrame struct{ FunctionName, URL, ScriptID string }
+			}
 			Samples            []int
 			TimeDeltas         []int64
 			StartTime, EndTime int64
