@@ -22,7 +22,7 @@ if (token !== null) {
       token,
       name: here.searchParams.get('name') ?? undefined,
       id: here.searchParams.get('id') ?? undefined,
-      console: on('console'), network: on('network'), fetch: on('fetch'), resources: on('resources'),
+      console: on('console'), network: on('network'), fetch: on('fetch'), resources: on('resources'), components: on('components'),
     });
   } catch {
     // A page must not notice that natscope could not start.

@@ -76,9 +76,12 @@ func (e *PageEvent) check() error {
 	return err
 }
 
+// methodRunespect passes a message of a runespect panel to the agent of a page.
+const methodRunespect realm.Method = "runespect.send"
+
 // serveCommands makes the source answer what its page can do, and nothing else.
 func (x *session) serveCommands(h *Hello) {
-	for _, m := range realm.Methods() {
+	for _, m := range append(realm.Methods(), methodRunespect) {
 		if !realm.Supports(h.Capabilities, m) {
 			x.prod.OnCommand(string(m), nil)
 			continue

@@ -3,6 +3,7 @@ import { connect } from './socket.js';
 import { watchErrors } from './errors.js';
 import { watchLife } from './life.js';
 import { place, watchPlace } from './place.js';
+import { tellAgent, watchAgent } from './agent.js';
 import { watchNetwork } from './network.js';
 import { watchResources } from './resources.js';
 import { ground, runtime } from './ground.js';
@@ -20,8 +21,9 @@ export function start(options) {
   return launch({
     scope: globalThis,
     runtime: runtime(), kind: 'client',
-    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush,
+    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush, watchAgent, tellAgent,
     tools: () => import('./tools.js'),
+    svelte: () => import('./svelte.js'),
     inspection: () => import('./inspection.js'),
     fetch: globalThis.fetch?.bind(globalThis),
     ground: ground(),

@@ -10,6 +10,7 @@ import { Client } from './client.js';
  * @property {Client['publish']} publish
  * @property {Client['reveal']} reveal
  * @property {Client['cordis']} cordis
+ * @property {Client['runespect']} runespect
  * @property {Client['getTree']} getTree
  * @property {() => void} stop ends natscope and puts back everything that it patched
  * @property {() => Status} status
@@ -63,6 +64,7 @@ function face(client, stopped) {
     publish: client.publish.bind(client),
     reveal: client.reveal.bind(client),
     cordis: client.cordis.bind(client),
+    runespect: client.runespect.bind(client),
     getTree: client.getTree.bind(client),
     stop() {
       client.stop();

@@ -1,6 +1,7 @@
 import { Faults } from './faults.js';
 import { Outbox } from './outbox.js';
 import { Questions } from './questions.js';
+import { watchGuests } from './guests.js';
 import { Link } from './link.js';
 import { Tree } from './tree.js';
 import { Patches } from './patch.js';
@@ -17,79 +18,12 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 /** @typedef {import('./tree.js').TreeNode} TreeNode */
 /** @typedef {import('./live.js').Live} Live */
 
-/**
- * A tree that the page shows: of components, or of Cordis.
- * @typedef {object} AnyTree
- * @property {number} revision the one that was sent last
- * @property {boolean} pending whether there is anything to take
- * @property {() => import('./tree.js').TreeRecord[]} take the records that tell the reader what changed
- * @property {() => void} reset the reader lost the tree: everything is sent with the next take
- * @property {(id: number) => TreeNode | undefined} get
- * @property {() => Iterable<TreeNode>} nodes
- * @property {(n: TreeNode, symbol: string) => ((value: unknown) => unknown) | undefined} setter
- * @property {(id: number) => object | undefined} live the live object of a node
- * @property {(v: object) => {id: number, name: string} | undefined} nodeOf the node that an object stands for
- */
-
-/**
- * What is told of the place where the client runs.
- * @typedef {{url: string, title: string, visible: boolean | undefined}} Place
- */
-
-/**
- * Everything that differs between environments. An operation that one of them
- * cannot do returns the unsupported result.
- * @typedef {object} Environment
- * @property {any} scope the global object
- * @property {string} runtime the environment's name and version
- * @property {'client' | 'host'} kind whether it is a page or a process
- * @property {string} [hostname] of a process
- * @property {number} [pid]
- * @property {(net: import('./fetch.js').NetOptions) => (() => void) | Unsupported} watchNetwork
- * @property {() => Place} place
- * @property {(changed: () => void) => (() => void) | Unsupported} watchPlace
- * @property {(events: {leave: () => void, back: () => void, online: () => void}) => (() => void) | Unsupported} watchLife
- * @property {(thrown: (t: import('./exception.js').Thrown) => void) => (() => void) | Unsupported} watchErrors
- * @property {(loaded: (entries: import('./resources.js').Entry[]) => void) => (() => void) | Unsupported} watchResources
- * @property {import('./identity.js').Ground} ground
- * @property {import('./link.js').LinkOptions['connect']} connect
- * @property {() => Promise<import('./commands.js').Tools>} tools loads what commands need
- * @property {() => Promise<import('./realm.js').Inspection & import('./sources.js').ScriptGround>} inspection loads what sessions need
- * @property {typeof fetch} fetch the environment's own, which nobody captures
- * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
- * @property {() => number} now milliseconds on a monotonic clock
- * @property {(f: () => void, ms: number) => unknown} setTimer
- * @property {(timer: any) => void} clearTimer
- */
-
-/**
- * @typedef {object} Options
- * @property {string} url the ingest's WebSocket address
- * @property {string} token
- * @property {string} [id] the source id to prefer over the remembered one
- * @property {string} [name] the shown name
- * @property {boolean} [console] whether to capture the console; default yes
- * @property {boolean} [network] whether to capture what the page requests; default yes
- * @property {boolean} [fetch] whether fetch is among that; default yes
- * @property {boolean} [resources] whether what the browser loads by itself is among that; default yes
- */
-
-/**
- * A component that the page shows.
- * @typedef {object} Component
- * @property {number} id its number in the page, 0 if limits left it out
- * @property {(values: Record<string, unknown>) => void} update changes the named values and leaves the others
- * @property {() => void} remove removes it and everything below it
- */
-
-/**
- * What a page may say of a component besides its values.
- * @typedef {object} ComponentOptions
- * @property {((name: string, value: any) => unknown) | Record<string, (value: any) => unknown>} [set]
- *   sets a value that somebody edited; it throws, or rejects, with the reason why not
- * @property {Element | Element[] | (() => Element | Element[] | null | undefined) | null} [element] where it is on the page
- * @property {string} [loc] where it is defined, as file:line
- */
+/** @typedef {import('./types.js').AnyTree} AnyTree */
+/** @typedef {import('./types.js').Place} Place */
+/** @typedef {import('./types.js').Environment} Environment */
+/** @typedef {import('./types.js').Options} Options */
+/** @typedef {import('./types.js').Component} Component */
+/** @typedef {import('./types.js').ComponentOptions} ComponentOptions */
 
 /** Which tree node a component stands for. Handles hold nothing of ours that a page could break. */
 const nodes = /** @type {WeakMap<object, TreeNode>} */ (new WeakMap());
@@ -114,6 +48,8 @@ export class Client {
     this.stopped = false;
     /** Whether the page went away, into a cache or for good. */
     this.away = false;
+    /** @type {Set<(message: any) => void>} who hears what runespect panels elsewhere send */
+    this.panels = new Set();
     this.pumping = false;
     this.flushing = false;
     /** @type {import('./identity.js').Claim | undefined} */
@@ -157,6 +93,7 @@ export class Client {
     const { env, faults } = this;
     faults.run(() => capture(this));
     this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t, this.live?.keep([t.value]) ?? 0)))));
+    if (this.options.components !== false) watchGuests(this);
     this.keep(env.watchPlace(() => faults.run(() => this.placeChanged())));
     this.keep(env.watchLife({
       leave: () => faults.run(() => this.leave()),
@@ -258,7 +195,7 @@ export class Client {
   async loadLive() {
     const { env, faults } = this;
     const [{ Live }, tools] = await Promise.all([import('./live.js'), env.tools()]);
-    this.live = new Live({ env, tools, tree: () => this.tree, faults, send: text => void this.link.send(text), handles: () => this.link.limits.handles });
+    this.live = new Live({ env, tools, tree: () => this.tree, panels: this.panels, faults, send: text => void this.link.send(text), handles: () => this.link.limits.handles });
     if (this.stopped) this.live.stop();
     return this.live;
   }
@@ -394,6 +331,8 @@ export class Client {
   component(name, values, parent, options) {
     const above = parent === undefined || parent === null ? undefined : nodes.get(parent);
     const lost = this.stopped || parent !== undefined && parent !== null && !above;
+    // What the page shows itself comes before what others tell of it.
+    if (!lost && this.tree !== this.components && this.tree.adoptable) this.show(this.components);
     const n = lost ? undefined : this.faults.run(() => this.components.add(name, values, above, options ?? {}));
     /** @type {Component} */
     const handle = Object.freeze({
@@ -404,6 +343,22 @@ export class Client {
     if (n) nodes.set(handle, n);
     this.scheduleFlush();
     return handle;
+  }
+
+  /**
+   * A transport for a runespect agent, by which a panel elsewhere can follow
+   * this page over natscope: what is sent are records of the topic "runespect",
+   * and what comes is sent by the command runespect.send.
+   * @returns {{send: (message: object) => void, onMessage: (callback: (message: any) => void) => () => void}}
+   */
+  runespect() {
+    return {
+      send: message => void this.faults.run(() => this.record('event', 'runespect', JSON.stringify(message))),
+      onMessage: callback => {
+        this.panels.add(callback);
+        return () => void this.panels.delete(callback);
+      },
+    };
   }
 
   /**

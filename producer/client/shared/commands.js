@@ -51,6 +51,7 @@ const MAX_ENTRIES = 2000;
  * @property {Tools} tools
  * @property {() => import('./client.js').AnyTree} tree
  * @property {(text: string) => void} send
+ * @property {Set<(message: any) => void>} [panels] who hears what runespect panels elsewhere send
  * @property {import('./faults.js').Faults} faults
  */
 
@@ -85,6 +86,7 @@ export class Commands {
       'tree.log': p => this.log(p),
       'tree.storeGlobal': p => this.storeGlobal(p),
       'tree.open': p => this.open(p),
+      'runespect.send': p => this.pass(p),
     };
   }
 
@@ -97,7 +99,8 @@ export class Commands {
     }
     this.running++;
     try {
-      const run = Object.hasOwn(this.methods, m.method) ? this.methods[m.method] : undefined;
+      const own = this.o.tree().methods;
+      const run = own && Object.hasOwn(own, m.method) ? own[m.method] : Object.hasOwn(this.methods, m.method) ? this.methods[m.method] : undefined;
       if (!run) throw new CommandError('unsupported', `this page does not support ${m.method}`);
       this.answer(m.id, undefined, await run(m.params));
     } catch (e) {
@@ -252,6 +255,17 @@ export class Commands {
     };
     Object.defineProperty(scope, '$r', { value, writable: true, configurable: true, enumerable: before?.enumerable ?? false });
     return { name: '$r' };
+  }
+
+  /**
+   * A runespect panel elsewhere says something to an agent in this page.
+   * @param {{message?: any}} p
+   */
+  pass(p) {
+    if (p?.message?.source !== 'runespect') throw new CommandError('malformed', 'message must be one of runespect');
+    if (!this.o.panels?.size) throw new CommandError('refused', 'no runespect agent of this page has a transport over natscope; connect one with natscope.runespect()');
+    for (const f of this.o.panels) this.o.faults.run(() => f(p.message));
+    return undefined;
   }
 
   /** @param {{loc?: unknown}} p */

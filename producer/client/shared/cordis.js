@@ -1,30 +1,17 @@
 import { collect, details, isContext, servicesOf, unshadowed } from './contexts.js';
 import { randomText } from './identity.js';
+import { SentTree } from './senttree.js';
 import { wellFormed } from './text.js';
 
 /** @typedef {import('./contexts.js').Found} Found */
 /** @typedef {import('./tree.js').TreeRecord} TreeRecord */
-
-/** How large one record gets, in UTF-16 units of JSON, before the tree goes in parts. */
-const RECORD_SIZE = 100 << 10;
+/** @typedef {import('./senttree.js').Sent} Sent */
 
 /** Numbers of Cordis nodes begin behind all that components can have. */
 const FIRST_ID = 2 ** 40;
 
 /** The events of Cordis after which the tree may be another one. */
 const EVENTS = ['internal/plugin', 'internal/status', 'internal/listener'];
-
-/**
- * A node as it was sent.
- * @typedef {object} Sent
- * @property {number} id
- * @property {string} name
- * @property {object} object
- * @property {number} parent
- * @property {number} after the node before it, 0 for none
- * @property {string} alone its JSON without children
- * @property {Sent[]} children
- */
 
 /**
  * The tree of a Cordis runtime. It follows the runtime's own events, reads
@@ -47,17 +34,13 @@ export class CordisTree {
     this.more = more;
     this.limits = limits;
     this.faults = faults;
-    this.revision = revision;
-    this.commit = 0;
+    this.sent = new SentTree(revision);
     this.registry = randomText(16);
     this.truncated = false;
-    this.whole = true;
     this.dirty = true;
     this.lastID = FIRST_ID;
     /** @type {WeakMap<object, number>} an object keeps its number as long as it lives */
     this.ids = new WeakMap();
-    /** @type {Map<number, Sent>} the tree that the reader has */
-    this.sent = new Map();
     /** @type {(() => void)[]} */
     this.undos = [];
     this.scheduled = false;
@@ -85,62 +68,30 @@ export class CordisTree {
   stop() {
     for (const undo of this.undos) this.faults.run(undo);
     this.undos = [];
-    this.sent.clear();
+    this.sent.nodes.clear();
+  }
+
+  get revision() {
+    return this.sent.revision;
+  }
+
+  set revision(n) {
+    this.sent.revision = n;
   }
 
   get pending() {
-    return this.dirty || this.whole;
+    return this.dirty || this.sent.whole;
   }
 
   reset() {
-    this.whole = true;
+    this.sent.whole = true;
   }
 
   /** @returns {TreeRecord[]} */
   take() {
     this.dirty = false;
-    const before = this.truncated;
     const root = this.build();
-    const now = index(root);
-    const ops = this.whole ? undefined : difference(this.sent, now);
-    const same = ops?.length === 0 && before === this.truncated;
-    this.sent = now;
-    if (same) return [];
-    this.revision++;
-    if (ops) {
-      const text = `{"revision":${this.revision},"commit":${++this.commit},"ops":[${ops.join(',')}]${this.truncated ? ',"truncated":true' : ''}}`;
-      if (text.length <= 2 * RECORD_SIZE) return [{ topic: 'ops', data: text }];
-    }
-    this.whole = false;
-    return this.snapshot(root);
-  }
-
-  /**
-   * @param {Sent} root
-   * @returns {TreeRecord[]}
-   */
-  snapshot(root) {
-    const head = `"version":1,"profile":"${this.more ? 'component' : 'cordis'}","revision":${this.revision},"registry":"${this.registry}"${this.truncated ? ',"truncated":true' : ''}`;
-    const text = nested(root);
-    if (text.length <= RECORD_SIZE) return [{ topic: 'snapshot', data: `{${head},"root":${text}}` }];
-    const out = [{ topic: 'begin', data: `{${head}}` }];
-    /** @type {string[]} */
-    let part = [];
-    let size = 0;
-    const flush = () => {
-      out.push({ topic: 'nodes', data: `{"revision":${this.revision},"nodes":[${part.join(',')}]}` });
-      part = [];
-      size = 0;
-    };
-    for (const n of this.sent.values()) {
-      const node = `{${n.parent ? `"parent":${n.parent},` : ''}"node":${n.alone}}`;
-      if (size + node.length > RECORD_SIZE) flush();
-      part.push(node);
-      size += node.length;
-    }
-    if (part.length > 0) flush();
-    out.push({ topic: 'commit', data: `{"revision":${this.revision},"count":${this.sent.size}}` });
-    return out;
+    return this.sent.take(root, { profile: this.more ? 'component' : 'cordis', registry: this.registry, truncated: this.truncated });
   }
 
   /** @returns {Sent} the tree as it is, within its limits */
@@ -203,7 +154,7 @@ export class CordisTree {
    * @returns {object | undefined}
    */
   live(id) {
-    return this.sent.get(id)?.object;
+    return this.sent.nodes.get(id)?.object;
   }
 
   /**
@@ -212,7 +163,7 @@ export class CordisTree {
    */
   nodeOf(v) {
     const id = this.ids.get(v) ?? this.ids.get(behind(v));
-    return id === undefined ? undefined : this.sent.get(id);
+    return id === undefined ? undefined : this.sent.nodes.get(id);
   }
 
   /** @returns {undefined} nodes of Cordis are no components */
@@ -241,68 +192,4 @@ function behind(v) {
   const shown = unshadowed(v) ?? v;
   if (shown !== v) return shown;
   return Object.getOwnPropertyDescriptor(v, 'then') ? Object.getPrototypeOf(v) ?? v : v;
-}
-
-/**
- * @param {Sent} root
- * @returns {Map<number, Sent>} every node, parents first
- */
-function index(root) {
-  const out = new Map();
-  /** @param {Sent} n */
-  const add = n => {
-    out.set(n.id, n);
-    n.children.forEach(add);
-  };
-  add(root);
-  return out;
-}
-
-/**
- * @param {Map<number, Sent>} before
- * @param {Map<number, Sent>} now
- * @returns {string[] | undefined} ops, undefined where only a snapshot tells what happened
- */
-function difference(before, now) {
-  const removes = [];
-  const rest = [];
-  for (const [id, n] of before) {
-    const kept = now.get(id);
-    if (kept && (kept.parent !== n.parent || kept.parent === 0 !== (n.parent === 0))) return undefined;
-    if (!kept && now.has(n.parent)) removes.push(`{"op":"remove","id":${id}}`);
-  }
-  if (!sameOrder(before, now)) return undefined;
-  for (const [id, n] of now) {
-    const old = before.get(id);
-    if (!old) {
-      if (before.has(n.parent)) rest.push(`{"op":"add","parent":${n.parent},"after":${n.after},"node":${nested(n)}}`);
-    } else if (old.alone !== n.alone) {
-      rest.push(`{"op":"update","node":${n.alone}}`);
-    }
-  }
-  return [...removes, ...rest];
-}
-
-/**
- * @param {Map<number, Sent>} before
- * @param {Map<number, Sent>} now
- * @returns {boolean} whether the children that stayed are in the order in which they were
- */
-function sameOrder(before, now) {
-  for (const [id, n] of now) {
-    const old = before.get(id);
-    if (!old || old.children.length < 2) continue;
-    const stayed = old.children.filter(c => now.has(c.id)).map(c => c.id);
-    const are = n.children.filter(c => before.has(c.id)).map(c => c.id);
-    if (stayed.some((c, i) => c !== are[i])) return false;
-  }
-  return true;
-}
-
-/**
- * @param {Sent} n
- * @returns {string} the JSON of a node with everything below it
- */
-function nested(n) {
-  return n.children.length === 0 ? n.alone : `${n.alone.slice(0, -1)},"children":[${n.children.map(nested).join(',')}]}`;
 }

@@ -11,6 +11,7 @@ const SESSIONS_WAIT = 60000;
  * @property {import('./client.js').Environment} env
  * @property {import('./commands.js').Tools} tools
  * @property {() => import('./client.js').AnyTree} tree
+ * @property {Set<(message: any) => void>} panels who hears what runespect panels elsewhere send
  * @property {import('./faults.js').Faults} faults
  * @property {(text: string) => void} send
  * @property {() => number} handles how many values a session may hold
@@ -24,7 +25,7 @@ export class Live {
   /** @param {LiveOptions} o */
   constructor(o) {
     this.o = o;
-    this.commands = new Commands({ env: o.env, tools: o.tools, tree: o.tree, faults: o.faults, send: o.send });
+    this.commands = new Commands({ env: o.env, tools: o.tools, tree: o.tree, panels: o.panels, faults: o.faults, send: o.send });
     /** @type {Realm | undefined} */
     this.realm = undefined;
     /** @type {Promise<Realm> | undefined} */
@@ -97,5 +98,5 @@ export class Live {
  * @returns {boolean} whether a method needs a session and what comes with it
  */
 export function ofRealm(method) {
-  return !method.startsWith('tree.') || ['tree.resolve', 'tree.nodeOf', 'tree.inspected'].includes(method);
+  return !method.startsWith('tree.') && method !== 'runespect.send' || ['tree.resolve', 'tree.nodeOf', 'tree.inspected'].includes(method);
 }

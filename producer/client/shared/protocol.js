@@ -19,7 +19,7 @@ export const LIBRARY = 'natscope-client 0.1.0';
 /** The commands of package realm (Go) that a page answers. */
 export const CAPABILITIES = Object.freeze([
   'runtime', 'console', 'sources', 'tree.resolve', 'tree.nodeOf', 'tree.inspected',
-  'tree.inspect', 'tree.edit', 'tree.highlight', 'tree.pick', 'tree.log', 'tree.storeGlobal', 'tree.open',
+  'tree.inspect', 'tree.edit', 'tree.highlight', 'tree.pick', 'tree.log', 'tree.storeGlobal', 'tree.open', 'runespect.send',
 ]);
 
 /** @typedef {null | boolean | number | string | JsonArray | JsonObject} Json */

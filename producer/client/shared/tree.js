@@ -191,6 +191,11 @@ export class Tree {
     if (this.added.length + this.removed.length > 2 * this.size + 1000) this.reset();
   }
 
+  /** @returns {boolean} whether the page shows nothing itself */
+  get adoptable() {
+    return !this.used;
+  }
+
   /** @returns {boolean} whether there is anything to take */
   get pending() {
     if (!this.used) return false;

@@ -1,0 +1,7 @@
+/** A process has no elements. */
+export class SvelteTree {}
+
+/** @returns {boolean} */
+export function hasSvelte() {
+  return false;
+}
