@@ -246,6 +246,10 @@ func (s *session) childPassed(c *child, m realm.Method, p rawParams) (any, error
 	if err != nil {
 		return nil, err
 	}
+	if g := m.Group(); !s.target.grant.Controls() && (g == realm.GroupDebugger || g == realm.GroupProfiler || g == realm.GroupHeap) {
+		// Not even what changes nothing: it holds the program up, or slows it down.
+		return nil, failf("%s", errOnlyLook)
+	}
 	if err := s.allowed(m, params); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cdpgw
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 )
 
@@ -265,7 +267,87 @@ func TestNoChildrenToLookAt(t *testing.T) {
 	}
 	n := dialNode(t, server, "dev/node")
 	n.fails("Debugger.enable", nil, codeServer)
-	n.fails("HeapProfiler.takeHeapSnapshot", nil, codeServer)
+	for _, method := range []string{"HeapProfiler.takeHeapSnapshot", "HeapProfiler.enable", "Profiler.enable", "Profiler.start"} {
+		n.fails(method, nil, codeServer)
+	}
+}
+
+// A loop holds a program up, even one that changes nothing: who may only look
+// gets half a second of it, and no function that an engine would run without a bound.
+func TestLookersHoldNothingUp(t *testing.T) {
+	_, w, server := debugShop(t, func(o *Options) { o.Grant = access.Grant{Role: access.RoleView} })
+	root, node := dial(t, server, "dev"), dialNode(t, server, "dev/node")
+	x := root.contexts()
+	o := root.evaluate(x["node app"], "order", map[string]any{"throwOnSideEffect": true}).Result.ObjectID
+	for _, timeout := range []any{nil, 0, -1, 500, 100, 86400000, "1", 1e300} {
+		p := map[string]any{"expression": "loop()", "throwOnSideEffect": true}
+		if timeout != nil {
+			p["timeout"] = timeout
+		}
+		node.call("Runtime.evaluate", p, nil)
+		p["uniqueContextId"] = x["node app"].UniqueID
+		root.call("Runtime.evaluate", p, nil)
+	}
+	loops := 0
+	for _, params := range w.heard("node", "runtime.evaluate") {
+		var p struct{ Timeout float64 }
+		if err := json.Unmarshal([]byte(params), &p); err != nil || p.Timeout <= 0 || p.Timeout > 500 {
+			t.Errorf("without a bound: %s", params)
+		}
+		if strings.Contains(params, "loop") {
+			loops++
+		}
+	}
+	if loops != 16 {
+		t.Errorf("%d evaluations came", loops)
+	}
+	for _, c := range []*client{root, node} {
+		c.fails("Runtime.callFunctionOn", map[string]any{"objectId": o, "functionDeclaration": "function pure(){for(;;);}", "throwOnSideEffect": true}, codeServer)
+	}
+	if got := w.heard("node", "runtime.callFunctionOn"); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// With the role view, no method of the protocol makes a live program do what it
+// must not, in the root and in a target of the type node.
+func TestRoleViewTriesEverythingOfLivePrograms(t *testing.T) {
+	_, w, server := debugShop(t, func(o *Options) { o.Grant = access.Grant{Role: access.RoleView} })
+	root := dial(t, server, "dev")
+	x := root.contexts()
+	o := root.evaluate(x["node app"], "order", map[string]any{"throwOnSideEffect": true}).Result.ObjectID
+	for _, c := range []*client{root, dialNode(t, server, "dev/node"), dialNode(t, server, "dev/svc")} {
+		names := slices.Concat(slices.Collect(maps.Keys(methods)), slices.Collect(maps.Keys(protocolOf(t).commands)), []string{"NodeWorker.enable", "NodeRuntime.notifyWhenWaitingForDisconnect", "NodeTracing.start", "Debugger.future", "Runtime.future", "runtime.evaluate", "tree.edit"})
+		for _, name := range names {
+			for _, p := range []map[string]any{
+				{"expression": "y=1", "objectId": o, "functionDeclaration": "function(){}", "scriptId": "31", "url": "x", "lineNumber": 1, "executionContextId": x["node app"].ID, "enabled": true, "state": "all", "callFrameId": "1", "name": "n", "interval": 1},
+				{"expression": "y=1", "uniqueContextId": x["svc"].UniqueID, "objectId": o, "functionDeclaration": "function(){}", "value": 1, "newValue": map[string]any{"value": 1}, "persistScript": true, "throwOnSideEffect": false},
+				{"expression": "order", "throwOnSideEffect": true, "objectId": o, "functionDeclaration": "pure"},
+			} {
+				if name == "Page.close" || name == "Browser.close" {
+					continue
+				}
+				c.do(name, p)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id, r := range w.realms {
+		for _, line := range r.log {
+			name, params, _ := strings.Cut(line, " ")
+			m := realm.Method(name)
+			if g := m.Group(); m.ChangesWith(json.RawMessage(params)) || g == realm.GroupDebugger || g == realm.GroupProfiler || g == realm.GroupHeap {
+				t.Errorf("%s was made to do %s", id, line)
+			}
+		}
+		if len(r.log) < 3 || len(r.globals) > 0 {
+			t.Errorf("%s heard %d commands, and has %v", id, len(r.log), r.globals)
+		}
+	}
+	if len(w.audited) > 0 {
+		t.Errorf("the audit has %v", w.audited)
+	}
 }
 
 // Above 50 sources, children come when somebody turns to a source.

@@ -127,6 +127,12 @@ func (g *Gateway) patienceFor(m realm.Method) time.Duration {
 // ask carries a command out in this connection's session at a realm, outside of
 // all locks. What can change a program is written to the audit first.
 func (s *session) ask(ctx context.Context, at liveAt, m realm.Method, params json.RawMessage, sent func()) (json.RawMessage, error) {
+	if !s.target.grant.Controls() {
+		if err := s.allowed(m, params); err != nil {
+			return nil, err
+		}
+		params = m.Brief(params)
+	}
 	if m.ChangesWith(params) && !s.repeated(at, m, params) {
 		if err := s.audit(ctx, at.realmOf, m, params); err != nil {
 			return nil, err

@@ -157,6 +157,10 @@ func (s *session) runtimeCallFunctionOn(p rawParams) (any, error) {
 	if s.target.grant.Controls() {
 		return s.withObjects(at, realm.MethodCallFunctionOn, p, members, arguments)
 	}
+	if at.can("debugger.enable") {
+		// An engine runs it on the program's own thread, without a bound: a loop would never end.
+		return nil, failf("%s", errOnlyLook)
+	}
 	p = p.without()
 	p["throwOnSideEffect"] = json.RawMessage("true")
 	result, err := s.withObjects(at, realm.MethodCallFunctionOn, p, members, arguments)

@@ -90,6 +90,12 @@ func TestGatewayForOthers(t *testing.T) {
 			t.Errorf("%s: %s, want %d", path, resp.Status, want)
 		}
 	}
+	if want := "https://127.0.0.1:" + port[strings.LastIndexByte(port, ':')+1:]; i.HTTP() != want {
+		t.Errorf("the address that is printed is %s, which nobody can use; want %s", i.HTTP(), want)
+	}
+	if got := reachable("[::]:9230", []string{"tools.example"}); got != "tools.example:9230" {
+		t.Error(got)
+	}
 	if !strings.HasPrefix(i.HTTP(), "https://") || !strings.Contains(i.DevTools(), "?wss=") {
 		t.Errorf("%s, %s", i.HTTP(), i.DevTools())
 	}

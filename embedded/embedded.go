@@ -111,6 +111,8 @@ type Instance struct {
 	space subjects.Space
 	token string
 	addr  string
+	// reachable is addr as clients can use it.
+	reachable string
 	// secure says that addr speaks TLS; external is the address that people use, if it is another one.
 	secure   bool
 	external string
@@ -299,6 +301,7 @@ func (i *Instance) startDoors(ctx context.Context, o Options) error {
 		return err
 	}
 	i.addr = l.Addr().String()
+	i.reachable = reachable(i.addr, o.Hosts)
 	if o.TLS != nil {
 		i.secure = true
 		l = tls.NewListener(l, o.TLS)
@@ -431,9 +434,23 @@ func (i *Instance) HTTP() string {
 	case i.external != "":
 		return i.external
 	case i.secure:
-		return "https://" + i.addr
+		return "https://" + i.reachable
 	}
-	return "http://" + i.addr
+	return "http://" + i.reachable
+}
+
+// reachable returns an address under which a listener is reached: one that
+// listens on all addresses has none of its own, so it is called by the first of
+// the names that were configured, or by this machine's loopback address.
+func reachable(addr string, names []string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsUnspecified() {
+		return addr
+	}
+	if len(names) > 0 {
+		return net.JoinHostPort(names[0], port)
+	}
+	return net.JoinHostPort("127.0.0.1", port)
 }
 
 // Addr returns the host and port that the gateway listens on.

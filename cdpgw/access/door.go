@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -112,8 +113,13 @@ func presented(r *http.Request) (token, prefix, path string) {
 	return "", "", r.URL.Path
 }
 
-// safePath cuts what a stranger sent to what a log can bear.
+// tokenIn finds what may be a token in a path that was not taken for one with a
+// token: because of a slash too many, in capitals, or below a proxy's own path.
+var tokenIn = regexp.MustCompile(`(?i)(/t/+)[^/]+|[a-z2-7]{20,}`)
+
+// safePath cuts what a stranger sent to what a log can bear, without tokens.
 func safePath(path string) string {
+	path = tokenIn.ReplaceAllString(path, "${1}…")
 	if len(path) > 200 {
 		path = path[:200]
 	}

@@ -120,7 +120,8 @@ func TestDoorLogsNoTokens(t *testing.T) {
 	ts, _ := OpenTokens(name)
 	var log bytes.Buffer
 	d := Door{Tokens: ts, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	for _, path := range []string{"/t/almostright/json", "/json", "/t/" + tokens["alice"] + "x/json/\x1b[31m"} {
+	for _, path := range []string{"/t/almostright/json", "/json", "/t/" + tokens["alice"] + "x/json/\x1b[31m",
+		"//t/" + tokens["alice"] + "/json", "/T/" + tokens["alice"] + "/json", "/natscope/t/" + tokens["alice"], "/x/" + tokens["alice"], "/natscope/t//almostright"} {
 		if status, _, _, _ := ask(d, strings.ReplaceAll(path, "\x1b", "%1b"), ""); status != 401 {
 			t.Errorf("%s: %d", path, status)
 		}

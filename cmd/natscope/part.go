@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -136,7 +137,12 @@ func (f *partFlags) say(log *slog.Logger, stdout io.Writer, i *embedded.Instance
 		log.Info("the gateway is ready", "sources", r.HTTP, "devtools", r.DevTools)
 	case f.parts.Ingest:
 		r.HTTP, r.Client = i.HTTP(), i.ClientScript()
-		log.Info("the ingest is ready", "script", r.Client)
+		// The token is a secret, so it is in no log; whoever gave it in $NATSCOPE_TOKEN knows it.
+		script, _, _ := strings.Cut(r.Client, "?")
+		log.Info("the ingest is ready", "script", script)
+		if os.Getenv("NATSCOPE_TOKEN") == "" && !f.readyJSON {
+			fmt.Fprintf(stdout, "The pages' line, with a token that lasts until this process ends ($NATSCOPE_TOKEN sets one that stays):\n  <script type=\"module\" src=\"%s\"></script>\n", r.Client)
+		}
 	default:
 		log.Info("the store is ready", "space", r.Space, "nats", r.NATS)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +104,7 @@ func (s *Server) read(c *conn, offers []string) {
 		s.reject(c, Rejected{Code: code, Reason: err.Error(), Retry: true})
 		return
 	}
-	s.log.Info("ingest: page admitted", "source", welcome.Source, "generation", welcome.Generation, "resumed", welcome.Resumed, "url", hello.URL)
+	s.log.Info("ingest: page admitted", "source", welcome.Source, "generation", welcome.Generation, "resumed", welcome.Resumed, "url", withoutQuery(hello.URL))
 	c.ws.SetPongHandler(func(string) error { return c.ws.SetReadDeadline(time.Now().Add(readWait)) })
 	x.serve(c)
 }
@@ -251,4 +252,14 @@ func (s *Server) release(x *session, reason string) {
 		}
 		s.log.Info("ingest: page closed", "source", x.id, "reason", reason)
 	}()
+}
+
+// withoutQuery cuts a page's address to what a log may hold: what comes behind
+// the path, and a user's name before the host, may be secrets.
+func withoutQuery(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

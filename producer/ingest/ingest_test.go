@@ -470,3 +470,15 @@ func TestTwoIngests(t *testing.T) {
 		t.Errorf("%d sources, generation %s after %s", len(s.Sources()), s.Source("tab").Generation, generation)
 	}
 }
+
+// A log holds no query, fragment or user of a page's address: they may be secrets.
+func TestAddressesInTheLog(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://bob:hunter2@shop.example:8/a/b?code=hunter2#hunter2": "https://shop.example:8/a/b",
+		"http://127.0.0.1:3000/": "http://127.0.0.1:3000/", "data:text/html,hunter2": "", "%zz": "",
+	} {
+		if got := withoutQuery(in); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}

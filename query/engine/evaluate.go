@@ -75,6 +75,10 @@ func (e *Engine) Evaluate(ctx context.Context, q query.EvaluateRequest) (query.E
 		return query.EvaluateAnswer{}, err
 	}
 	timeout := bound(q.TimeoutMS, query.DefaultEvaluateMS, query.MaxEvaluateMS)
+	if e.who == "" {
+		// Who may only look holds no program up, either.
+		timeout = min(timeout, int(realm.LookTimeout.Milliseconds()))
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(timeout)*time.Millisecond+2*time.Second)
 	defer cancel()
 	var r evaluateResult

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/tree"
@@ -156,6 +157,31 @@ func (m Method) ChangesWith(params json.RawMessage) bool {
 	// A map, since the fields of structures are found in any case, which a realm would not.
 	var p map[string]json.RawMessage
 	return json.Unmarshal(params, &p) != nil || string(p["throwOnSideEffect"]) != "true"
+}
+
+// LookTimeout bounds what somebody evaluates who may only look: a loop holds a
+// program up as long as it runs, even if it changes nothing.
+const LookTimeout = 500 * time.Millisecond
+
+// Brief returns the parameters of a command with a timeout of at most
+// LookTimeout, for commands that have one. It is for who may only look.
+func (m Method) Brief(params json.RawMessage) json.RawMessage {
+	if m != MethodEvaluate && m != MethodEvaluateOnCallFrame {
+		return params
+	}
+	var p map[string]json.RawMessage
+	var given float64
+	if json.Unmarshal(params, &p) != nil || p == nil {
+		return params // No realm takes it.
+	}
+	most := float64(LookTimeout.Milliseconds())
+	if json.Unmarshal(p["timeout"], &given) != nil || given <= 0 || given > most {
+		given = most
+	}
+	// Values that were JSON, and a finite number, always are.
+	p["timeout"], _ = json.Marshal(given)
+	out, _ := json.Marshal(p)
+	return out
 }
 
 // Group returns what stands before a method's dot; empty for one without.
