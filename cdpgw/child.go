@@ -210,7 +210,13 @@ func rootMethod(name string) childMethod {
 
 // inChild is a command that goes to the child's realm, whichever of its contexts it names.
 func inChild(m realm.Method) childMethod {
-	return func(s *session, c *child, p rawParams) (any, error) { return s.passed(c.at, m, p, c.translator()) }
+	return func(s *session, c *child, p rawParams) (any, error) {
+		result, err := s.passed(c.at, m, p, c.translator())
+		if m == realm.MethodEvaluate {
+			return s.explained(p, result, err)
+		}
+		return result, err
+	}
 }
 
 // childCommand runs a command of a child.

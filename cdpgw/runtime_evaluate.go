@@ -84,9 +84,35 @@ func (s *session) translatorOf(at liveAt) translator {
 func (s *session) runtimeEvaluate(p rawParams) (any, error) {
 	at, err := s.contextOf(p, realm.MethodEvaluate)
 	if err != nil {
-		return nil, err
+		return s.explained(p, nil, err)
 	}
-	return s.passed(at, realm.MethodEvaluate, p, s.translatorOf(at))
+	result, err := s.passed(at, realm.MethodEvaluate, p, s.translatorOf(at))
+	return s.explained(p, result, err)
+}
+
+// explained makes sure that a person reads why what they entered was not
+// evaluated: DevTools shows nothing at all for an evaluation that fails.
+func (s *session) explained(p rawParams, result any, err error) (any, error) {
+	if string(p["objectGroup"]) != `"console"` || p.flag("throwOnSideEffect") {
+		return result, err
+	}
+	if err != nil {
+		s.complain(toProtocol(err).Message)
+		return result, err
+	}
+	o, ok := result.(ordered)
+	if !ok {
+		return result, nil
+	}
+	run := o.run
+	o.run = func(ctx context.Context) (any, error) {
+		v, err := run(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.during(func() { s.complain(toProtocol(err).Message) })
+		}
+		return v, err
+	}
+	return o, nil
 }
 
 // runtimeCompileScript tells DevTools whether input is complete. Where nothing

@@ -105,6 +105,39 @@ func TestEvaluate(t *testing.T) {
 	one.valid()
 }
 
+// DevTools shows nothing for an evaluation that fails, so the reason comes as a Log entry too.
+func TestWhyNothingWasEvaluated(t *testing.T) {
+	_, w, server := liveShop(t)
+	c := dial(t, server, "dev")
+	x := c.contexts()
+	c.call("Log.enable", nil, nil)
+	entered := map[string]any{"expression": "1", "objectGroup": "console"}
+	told := func(want string) {
+		t.Helper()
+		answer, events := c.do("Runtime.evaluate", entered)
+		if answer.Error == nil || !strings.Contains(answer.Error.Message, want) {
+			t.Errorf("%s", answer.raw)
+		}
+		if len(events) != 1 || events[0].Method != "Log.entryAdded" || !strings.Contains(string(events[0].Params), want) {
+			t.Errorf("%q", methodsOf(events))
+		}
+	}
+	told("Choose one in the list")
+	entered["uniqueContextId"] = x["logger"].UniqueID
+	told("cannot be asked")
+	c.evaluate(x["orders"], "1")
+	w.mu.Lock()
+	w.realms["orders"].gone = true
+	w.mu.Unlock()
+	entered["uniqueContextId"] = x["orders"].UniqueID
+	told("nobody is there")
+	entered["throwOnSideEffect"] = true
+	if _, events := c.do("Runtime.evaluate", entered); len(events) != 0 {
+		t.Errorf("typing alone complains: %q", methodsOf(events))
+	}
+	c.valid()
+}
+
 // What DevTools asks at every key must not be an error where nothing can evaluate.
 func TestTypingAtTheRoot(t *testing.T) {
 	_, _, server := liveShop(t)
