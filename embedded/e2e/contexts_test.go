@@ -35,30 +35,30 @@ func startProgram(t *testing.T, i *embedded.Instance, name string, value any) (e
 // choose chooses a context in the list at the top of the Console.
 func (c *goConsole) choose(name string) {
 	c.t.Helper()
+	const button, items = ".console-main-toolbar .soft-dropdown", ".item-list[role=menu] .item"
 	c.poll("the context "+name, func() (bool, string) {
-		shown := strings.Join(c.texts(".console-main-toolbar .soft-dropdown"), " ")
-		if strings.Contains(shown, name) {
+		if shown := strings.Join(c.texts(button), " "); strings.Contains(shown, name) {
 			return true, ""
 		}
-		c.click(".console-main-toolbar .soft-dropdown", "")
+		c.click(button, "")
 		c.settle()
-		if items := c.texts(".item-list .item"); !containsAny(items, name) {
-			c.key(kb.Escape)
-			return false, strings.Join(items, "\n")
+		seen := c.texts(items)
+		for range seen {
+			if c.highlighted(items) == name {
+				c.key(kb.Enter)
+				c.settle()
+				return false, "chosen"
+			}
+			c.key(kb.ArrowDown)
 		}
-		c.click(".item-list .item", name)
-		c.settle()
-		return false, shown
+		c.key(kb.Escape)
+		return false, strings.Join(seen, "\n")
 	})
 }
 
-func containsAny(list []string, part string) bool {
-	for _, s := range list {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
+// highlighted is the title of the highlighted item of a list.
+func (c *goConsole) highlighted(items string) string {
+	return eval[string](c.page, js("(e => e ? ns.text(e.querySelector('.title') ?? e) : '')(ns.all("+quote(items)+").find(e => e.className.includes('highlighted')))"))
 }
 
 // TestContextsOfTwoPrograms is a person who asks two Go programs in one Console,
