@@ -58,7 +58,7 @@ func toProtocol(err error) *protocolError {
 	case errors.As(err, &r):
 		message = r.Error()
 	case errors.Is(err, replica.ErrBodyEvicted):
-		message = "The body was captured but is no longer kept: newer bodies took its place. Raise the body limit of the space to keep more."
+		message = "The body was captured but is no longer kept: it became too old, or newer bodies took its place. natscope up and natscope store keep more with --body-age and --body-bytes."
 	case errors.Is(err, replica.ErrNoBody):
 		message = "No data found for resource with given identifier: the source captured no body for this request."
 	case errors.Is(err, replica.ErrClosed):

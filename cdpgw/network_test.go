@@ -220,7 +220,7 @@ func TestResponseBodies(t *testing.T) {
 	}
 	m.get("orders", gen1, 30, "evicted", 200, "x")
 	m.failBody(responseBodyOf("evicted"), replica.ErrBodyEvicted)
-	if e := get("evicted"); !strings.Contains(e.Message, "no longer kept") {
+	if e := get("evicted"); !strings.Contains(e.Message, "no longer kept") || !strings.Contains(e.Message, "--body-age") || !strings.Contains(e.Message, "--body-bytes") {
 		t.Errorf("evicted: %s", e.Message)
 	}
 	m.net("orders", gen1, 40, network.TopicStart, network.Start{ID: "failed", URL: "http://a.test/"})

@@ -287,7 +287,9 @@ func exchanges(t *testing.T) []exchange {
 			},
 			handle: func(v *view, w http.ResponseWriter, r *http.Request) { v.seen(r) }},
 		{name: "100-continue refused", send: "POST /things/7 HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n" + closing, ending: network.Finished, status: 417, response: "no\n",
-			handle: func(v *view, w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusExpectationFailed) }},
+			handle: func(v *view, w http.ResponseWriter, r *http.Request) {
+				http.Error(w, "no", http.StatusExpectationFailed)
+			}},
 		{name: "a form within a limit set outside", send: "POST /things/7 HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n" + closing + "a=b", ending: network.Finished, status: 200, request: "a=b",
 			handle: func(v *view, w http.ResponseWriter, r *http.Request) {
 				v.add("%v %v", r.ParseForm(), r.PostForm)

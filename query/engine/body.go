@@ -121,7 +121,7 @@ func (e *Engine) read(ctx context.Context, b bodyOf, wait bool) (replica.Body, e
 		// What came so far is the answer.
 		return body, nil
 	case errors.Is(err, replica.ErrBodyEvicted):
-		return replica.Body{}, query.Errorf(query.ErrGone, "the body of %s was captured, but is no longer kept", b.id)
+		return replica.Body{}, query.Errorf(query.ErrGone, "the body of %s was captured, but is no longer kept; natscope up and natscope store keep more with --body-age and --body-bytes", b.id)
 	case errors.Is(err, replica.ErrNoBody):
 		return replica.Body{}, query.Errorf(query.ErrNotFound, "nothing of the %s body of %s was captured", directionName(b.subject.Direction), b.id)
 	}

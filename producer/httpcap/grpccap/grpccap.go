@@ -34,6 +34,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/producer/redact"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
 )
@@ -298,7 +299,9 @@ func (c *call) end(err error, server bool) {
 	c.p.Record(subjects.PlaneNet, network.TopicEnd, v)
 }
 
-// headers returns metadata in the order of its keys. Values of binary keys are shown as they are, in Latin-1.
+// headers returns metadata in the order of its keys. Values of binary keys are
+// shown in hexadecimal, and only if the rules find nothing in their bytes: the
+// details of a status repeat its message there.
 func (c *call) headers(md metadata.MD) (out []network.Header) {
 	keys := make([]string, 0, len(md))
 	for k := range md {
@@ -308,7 +311,11 @@ func (c *call) headers(md metadata.MD) (out []network.Header) {
 	for _, k := range keys {
 		for _, v := range md[k] {
 			if strings.HasSuffix(k, "-bin") {
-				v = fmt.Sprintf("%x", v)
+				if seen := clean(v); c.p.Redactor().Text(seen) != seen {
+					v = redact.Mark
+				} else {
+					v = fmt.Sprintf("%x", v)
+				}
 			}
 			out = append(out, network.Header{clean(k), c.p.Redactor().Header(k, clean(v))})
 		}

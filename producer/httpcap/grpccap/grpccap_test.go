@@ -177,6 +177,63 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// A status with details repeats its message in grpc-status-details-bin, whose
+// bytes are shown in hexadecimal: what the rules take out of the one must not
+// stay in the other.
+func TestSecretsInBinaryMetadata(t *testing.T) {
+	const secret = "tr0ub4dor"
+	nats := natstest.Start(t)
+	nats.Streams(subjects.DefaultSpace, subjects.Storage{Memory: true})
+	p, err := producer.Start(producer.Options{Service: "caller", Instance: "test", URL: nats.URL(), Redact: producer.RedactSecrets().And(producer.Redact{Patterns: []string{secret}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer(grpc.StatsHandler(grpccap.Server(p)), grpc.UnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+		st, err := status.New(codes.PermissionDenied, "no such key: "+secret).WithDetails(&healthpb.HealthCheckRequest{Service: secret})
+		if err != nil {
+			return nil, err
+		}
+		return nil, st.Err()
+	}))
+	healthpb.RegisterHealthServer(srv, health.NewServer())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	c, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStatsHandler(grpccap.Client(p, l.Addr().String())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, "x-key-bin", "\x00"+secret, "x-plain-bin", "\x00\xff")
+	_, err = healthpb.NewHealthClient(c).Check(ctx, &healthpb.HealthCheckRequest{Service: "shop"})
+	if st := status.Convert(err); !strings.Contains(st.Message(), secret) || len(st.Details()) != 1 {
+		t.Fatalf("the application does not see what it should: %v", err)
+	}
+	c.Close()
+	srv.GracefulStop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if err := p.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	for _, m := range nats.Read(subjects.RecordStreamName(subjects.DefaultSpace)) {
+		told.Write(m.Data)
+	}
+	all := told.String()
+	if strings.Contains(all, secret) || strings.Contains(all, fmt.Sprintf("%x", secret)) {
+		t.Errorf("the secret is told: %s", all)
+	}
+	if !strings.Contains(all, "grpc-status-details-bin") || !strings.Contains(all, `"00ff"`) {
+		t.Errorf("too little is told: %s", all)
+	}
+}
+
 func TestWithoutAProducer(t *testing.T) {
 	h := grpccap.Client(nil, "x")
 	ctx := h.TagRPC(t.Context(), nil)
