@@ -236,3 +236,32 @@ func TestDevToolsForNode(t *testing.T) {
 	d.screenshot("node-paused")
 	d.noErrors()
 }
+
+// TestTwoProgramsPausedAtOnce opens the target of the space on two programs that
+// stop by themselves: each is a thread, and both are paused, with their own frames.
+func TestTwoProgramsPausedAtOnce(t *testing.T) {
+	p := start(t)
+	for _, name := range []string{"left.js", "right.js"} {
+		file := nodeFile(t, name, `function stop(where) { const here = where + '!'; debugger; return here } let n = 0; setInterval(() => stop('`+name+`' + ++n), 300)`)
+		cmd := exec.Command(binary, "run", "--nats", p.NATS, "--", "node", file)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
+	}
+	for _, name := range []string{"left.js", "right.js"} {
+		poll(t, name+" is there", func() (bool, string) {
+			out, _, _ := natscope(t, "", "ls", "--nats", p.NATS)
+			return strings.Contains(out, name), out
+		})
+	}
+	d := openDevTools(t, browser(t), p.DevTools)
+	d.panel("sources")
+	d.waitText(".paused-message, .paused-status", "Debugger paused")
+	d.waitText(".thread-item", "left.js", "paused")
+	d.waitText(".thread-item", "right.js", "paused")
+	d.waitText(".call-frame-item", "stop")
+	d.settle()
+	d.screenshot("node-two-paused")
+	d.noErrors()
+}
