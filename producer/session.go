@@ -31,6 +31,8 @@ type session struct {
 	// jobs wait for the goroutine.
 	jobs  []func()
 	ended bool
+	// reason is why it ended.
+	reason error
 	calls map[*sessionCall]struct{}
 	// wake holds at most one wish that the goroutine should look.
 	wake chan struct{}
@@ -60,6 +62,13 @@ func (s *session) post(job func()) bool {
 	default:
 	}
 	return true
+}
+
+// why returns why the session ended.
+func (s *session) why() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
 }
 
 // run is the session's goroutine: it opens the session at the realm, brings it
@@ -125,7 +134,7 @@ func (s *session) end(reason error) {
 		s.mu.Unlock()
 		return
 	}
-	s.ended = true
+	s.ended, s.reason = true, reason
 	calls := make([]*sessionCall, 0, len(s.calls))
 	for x := range s.calls {
 		calls = append(calls, x)

@@ -154,6 +154,18 @@ func TestSessions(t *testing.T) {
 	natstest.Until(t, "what was refused is gone", func() bool { return p.Sessions() == 0 })
 }
 
+// TestRefusedBeforeAnybodyAsked: a realm that refuses at once is heard, however
+// the refusal and the answer come to stand in time.
+func TestRefusedBeforeAnybodyAsked(t *testing.T) {
+	p, nc, _ := serving(t, producer.Options{ID: "svc"})
+	p.Serve(&world{refuse: fmt.Errorf("%w: not today", realm.ErrRefused)})
+	for i := range 300 {
+		if got := command(t, nc, p, inSession(fmt.Sprint("s", i), "session.open", "")); !strings.Contains(got, `"message":"not today"`) {
+			t.Fatalf("attempt %d: %s", i, got)
+		}
+	}
+}
+
 // Commands of a session reach the realm in the order of their arrival, and are answered when they are ready.
 func TestSessionOrder(t *testing.T) {
 	p, nc, _ := serving(t, producer.Options{ID: "svc"})

@@ -168,7 +168,8 @@ func (t *sessions) begin(m *nats.Msg, who realm.Session) error {
 		}
 	})
 	if !opened {
-		return errNoSession
+		// The realm may have refused it before there was anybody to tell.
+		return s.why()
 	}
 	return nil
 }
