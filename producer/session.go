@@ -33,7 +33,7 @@ type session struct {
 	ended bool
 	// reason is why it ended.
 	reason error
-	calls map[*sessionCall]struct{}
+	calls  map[*sessionCall]struct{}
 	// wake holds at most one wish that the goroutine should look.
 	wake chan struct{}
 	out  *sessionOut
@@ -64,8 +64,8 @@ func (s *session) post(job func()) bool {
 	return true
 }
 
-// why returns why the session ended.
-func (s *session) why() error {
+// endReason returns why the session ended.
+func (s *session) endReason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason

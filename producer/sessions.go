@@ -169,7 +169,7 @@ func (t *sessions) begin(m *nats.Msg, who realm.Session) error {
 	})
 	if !opened {
 		// The realm may have refused it before there was anybody to tell.
-		return s.why()
+		return s.endReason()
 	}
 	return nil
 }
