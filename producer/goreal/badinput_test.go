@@ -114,6 +114,7 @@ func TestBadInput(t *testing.T) {
 	defer wg.Wait()
 	defer stop.Store(true)
 
+	// On a machine that is busy, time may run out before a fence is reached.
 	for _, x := range []struct{ in, want string }{
 		{"while (true) {}", "!Error: Execution was terminated"},
 		{"for (;;) try { for (;;) {} } catch {} finally {}", "!Error: Execution was terminated"},
@@ -122,7 +123,7 @@ func TestBadInput(t *testing.T) {
 		{"const o = {get x() { return this.x }}; o.x", "!RangeError"},
 		{"const t = {toJSON() { return {a: t} }}; JSON.stringify(t)", "!"},
 		{"let a = []; for (let i = 0; i < 1e7; i++) a = [a]; String(a)", "!"},
-		{"let d = []; for (let i = 0; i < 1e5; i++) d = [d]; JSON.stringify(d).length", "!RangeError"},
+		{"let d = []; for (let i = 0; i < 1e5; i++) d = [d]; JSON.stringify(d).length", "!"},
 		{"let e = []; for (let i = 0; i < 1e5; i++) e = [e]; e.flat(Infinity).length", ""},
 		{"new Array(1e9).fill(1)", "!RangeError"},
 		{"Array(4e9)", "Array(4000000000)"},
@@ -139,11 +140,11 @@ func TestBadInput(t *testing.T) {
 		{"let s = 'x'; for (;;) s += s", "!"},
 		{"const all = []; for (;;) all.push({a: [1, 2, 3]})", "!Error: Execution was terminated"},
 		{"const mm = new Map(); for (let i = 0; ; i++) mm.set(i, 'x' + i)", "!Error: Execution was terminated"},
-		{"JSON.parse('['.repeat(1e6))", "!RangeError"},
-		{"eval('('.repeat(1e6))", "!RangeError"},
-		{"Function('return ' + '['.repeat(1e6))", "!RangeError"},
-		{"(function(){}).constructor('(('.repeat(1e6))", "!RangeError"},
-		{"(async function(){}).constructor('!'.repeat(1e6))", "!RangeError"},
+		{"JSON.parse('['.repeat(1e6))", "!"},
+		{"eval('('.repeat(1e6))", "!"},
+		{"Function('return ' + '['.repeat(1e6))", "!"},
+		{"(function(){}).constructor('(('.repeat(1e6))", "!"},
+		{"(async function(){}).constructor('!'.repeat(1e6))", "!"},
 		{"new RegExp('('.repeat(1e6))", "!RangeError"},
 		{"RegExp('(?=a)' + '(a'.repeat(5e4))", "!RangeError"},
 		{"/^(a+)+$/.test('a'.repeat(40) + 'b')", ""},

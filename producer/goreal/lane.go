@@ -17,10 +17,13 @@ type lane struct {
 }
 
 // post adds a job; false if the lane is full or closed.
-func (l *lane) post(job func()) bool {
+func (l *lane) post(job func()) bool { return l.postWithin(l.limit, job) }
+
+// postWithin adds a job if fewer than limit wait.
+func (l *lane) postWithin(limit int, job func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || len(l.jobs) >= l.limit {
+	if l.closed || len(l.jobs) >= limit {
 		return false
 	}
 	l.jobs = append(l.jobs, job)

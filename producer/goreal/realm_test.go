@@ -72,12 +72,21 @@ func each(items []item, f func(item) bool) {
 var errDeclined = errors.New("card declined")
 
 type store struct {
+	// mu is taken by the realm, which finds it by reflection, and by len.
+	mu     sync.RWMutex
 	Orders map[int]*order
 	Grid   map[point]string
 	Queue  chan *order
 	Hits   atomic.Int64
 	Names  sync.Map
 	Loose  *loose
+}
+
+// len uses the lock as a program would.
+func (s *store) len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.Orders)
 }
 
 type loose struct{ M map[string]int }
@@ -93,6 +102,9 @@ func testStore() *store {
 	s.Hits.Store(42)
 	s.Names.Store("k", 1)
 	s.Queue <- s.Orders[1]
+	if s.len() != 10 {
+		panic("the store is not whole")
+	}
 	return s
 }
 

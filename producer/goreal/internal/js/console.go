@@ -21,6 +21,8 @@ const (
 	maxTimers = 1000
 	// minInterval is the shortest interval.
 	minInterval = 4 * time.Millisecond
+	// timerRetry is when a timer is tried again that found no room.
+	timerRetry = time.Second
 )
 
 func (e *Engine) initConsole() {
@@ -144,7 +146,14 @@ func (e *Engine) timer(call goja.FunctionCall, repeat bool) goja.Value {
 			t.Reset(d)
 		}
 	}
-	e.timers[id] = time.AfterFunc(d, func() { e.host.Post(job) })
+	var fire func()
+	fire = func() {
+		// Where there is no room, or nobody to see it, it comes later.
+		if !e.host.Post(job) && !e.closed.Load() {
+			time.AfterFunc(timerRetry, fire)
+		}
+	}
+	e.timers[id] = time.AfterFunc(d, fire)
 	return e.vm.ToValue(id)
 }
 

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"errors"
 	"math/big"
 	"reflect"
 	"runtime"
@@ -160,8 +161,14 @@ func (c *wrapCache) len() int {
 	return len(c.m)
 }
 
-// read makes an exception of an error.
+var errInterrupted = errors.New("the evaluation was told to end")
+
+// read makes an exception of an error. Built-in functions look at no interrupt,
+// but the values that they read do: each may wait for a lock.
 func (e *Engine) read(v mirror.Value, ok bool, err error) goja.Value {
+	if e.interrupted.Load() {
+		panic(e.vm.NewGoError(errInterrupted))
+	}
 	if err != nil {
 		panic(e.vm.NewGoError(err))
 	}
