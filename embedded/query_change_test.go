@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +58,7 @@ func (c *calculation) Do(_ context.Context, m realm.Method, params json.RawMessa
 		Expression        string
 		ReturnByValue     bool
 		ThrowOnSideEffect bool
+		Timeout           int
 	}
 	if err := json.Unmarshal(params, &p); err != nil || m != realm.MethodEvaluate {
 		reply(nil, realm.ErrUnsupported)
@@ -68,6 +70,10 @@ func (c *calculation) Do(_ context.Context, m realm.Method, params json.RawMessa
 	if p.ThrowOnSideEffect && strings.Contains(p.Expression, " = ") {
 		thrown("EvalError: Possible side-effect in debug-evaluate")
 		return
+	}
+	if p.Timeout > 0 {
+		timer := time.AfterFunc(time.Duration(p.Timeout)*time.Millisecond, func() { c.vm.Interrupt(fmt.Sprintf("it did not end in %d ms", p.Timeout)) })
+		defer timer.Stop()
 	}
 	v, err := c.vm.RunString(p.Expression)
 	if err != nil {
@@ -203,6 +209,10 @@ func TestWhoMayOnlyLook(t *testing.T) {
 	}
 	if a, err := c.Evaluate(t.Context(), query.EvaluateRequest{Source: "orders*", Expression: "answer", Pure: true}); err != nil || a.Text != "42" {
 		t.Errorf("looking: %+v, %v", a, err)
+	}
+	// A loop holds a program up, even one that changes nothing.
+	if a, err := c.Evaluate(t.Context(), query.EvaluateRequest{Source: "orders*", Expression: "for (;;);", Pure: true, TimeoutMS: 30000}); err != nil || !strings.Contains(a.Exception, "not end in 500 ms") {
+		t.Errorf("a loop: %+v, %v", a, err)
 	}
 	resp, err := http.Post(i.HTTP()+httpapi.Root+"evaluate", "application/json", strings.NewReader(`{"source":"orders*","expression":"1"}`))
 	if err != nil {

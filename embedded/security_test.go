@@ -66,7 +66,7 @@ func TestHostileHostsOnEveryRoute(t *testing.T) {
 func TestForeignPagesOnEveryRoute(t *testing.T) {
 	i := startTest(t, Options{})
 	for _, origin := range []string{"http://evil.test", "null", "http://127.0.0.1:1", "devtools://other", "file://"} {
-		for _, path := range []string{"/devtools/page/dev", "/ingest"} {
+		for _, path := range []string{"/devtools/page/dev", "/devtools/page/dev/x", "/devtools/node/dev/x", "/ingest"} {
 			status, _ := raw(t, i.Addr(), "GET "+path+" HTTP/1.1\r\nHost: "+i.Addr()+"\r\nOrigin: "+origin+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 			if status == http.StatusSwitchingProtocols && path != "/ingest" || status == http.StatusOK {
 				t.Errorf("a WebSocket to %s from %s: %d", path, origin, status)

@@ -10,6 +10,8 @@ import zlib from "node:zlib";
 
 const [address = "127.0.0.1:4222", filter = "natscope.dev.rec.>"] = process.argv.slice(2);
 
+process.stdout.on("error", () => process.exit()); // Whoever reads may leave, as head does.
+
 // printFrame prints a line for each record of one message.
 function printFrame(subject, headers, body) {
   const [, , kind, source, , plane] = subject.split(".");
