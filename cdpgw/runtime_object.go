@@ -186,6 +186,9 @@ func (s *session) runtimeGetProperties(p rawParams) (any, error) {
 	if err := p.read(&q); err != nil {
 		return nil, err
 	}
+	if l, ok := parseLink(q.ObjectID); ok {
+		return s.linkProperties(l, q.AccessorPropertiesOnly)
+	}
 	ref, ok, err := s.object(q.ObjectID, m)
 	if err != nil {
 		return nil, err
