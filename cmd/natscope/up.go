@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,6 +103,8 @@ type ready struct {
 	Client string `json:"client,omitempty"`
 	// Demo is the address of the demo's page, if there is a demo.
 	Demo string `json:"demo,omitempty"`
+	// tokens says that the gateway needs one of everybody.
+	tokens bool
 }
 
 // run starts everything, says where it is, and stops when ctx ends.
@@ -127,7 +130,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 		defer cancel()
 		err = errors.Join(err, i.Close(stop))
 	}()
-	r := ready{Listen: i.Addr(), Admin: i.Admin(), HTTP: i.HTTP(), DevTools: i.DevTools(), NATS: i.NATS(), Space: i.Space(), Client: i.ClientScript()}
+	r := ready{Listen: i.Addr(), Admin: i.Admin(), HTTP: i.HTTP(), DevTools: i.DevTools(), NATS: i.NATS(), Space: i.Space(), Client: i.ClientScript(), tokens: f.doors.tokens != ""}
 	if f.demo {
 		s, err := shop.Start(ctx, shop.Options{NATS: i.NATS(), Space: i.Space(), Addr: local(f.demoPort), ClientScript: i.ClientScript(), Logger: log})
 		if err != nil {
@@ -154,6 +157,11 @@ func (r ready) print(w io.Writer, asJSON bool) error {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
+	}
+	if r.tokens {
+		// What is printed shows where a token belongs: as it is, it opens nothing.
+		r.DevTools = strings.Replace(r.DevTools, "/devtools/page/", "/t/<token>/devtools/page/", 1)
+		r.HTTP += "/t/<token>/"
 	}
 	_, err := fmt.Fprintf(w, `natscope is running: space %q
 
