@@ -38,6 +38,18 @@ func typeOf(s network.Start) resourceType {
 		return "WebSocket"
 	case "document":
 		return "Document"
+	case "script":
+		return "Script"
+	case "stylesheet":
+		return "Stylesheet"
+	case "image":
+		return "Image"
+	case "font":
+		return "Font"
+	case "media":
+		return "Media"
+	case "ping":
+		return "Ping"
 	}
 	return "Other"
 }

@@ -58,7 +58,11 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 	r := &rig{t: t, nats: n, conn: n.Connect()}
 	r.replace(change...)
 	r.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r.current.Load().Handler().ServeHTTP(w, req)
+		s := r.current.Load()
+		if s == offline {
+			panic(http.ErrAbortHandler)
+		}
+		s.Handler().ServeHTTP(w, req)
 	}))
 	t.Cleanup(func() {
 		r.http.CloseClientConnections()
@@ -67,6 +71,9 @@ func newRig(t *testing.T, change ...func(*Options)) *rig {
 	})
 	return r
 }
+
+// offline stands for no server at all: connections end without a word.
+var offline = new(Server)
 
 // replace puts a new ingest at the same address, as a restart does.
 func (r *rig) replace(change ...func(*Options)) {
@@ -89,6 +96,15 @@ func (r *rig) closeServer() {
 	defer cancel()
 	if err := r.Close(ctx); err != nil {
 		r.t.Errorf("close: %v", err)
+	}
+}
+
+// cut ends every page's socket without a word.
+func (r *rig) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		c.abort()
 	}
 }
 

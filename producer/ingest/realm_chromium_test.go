@@ -123,8 +123,9 @@ func TestConsoleOfAPage(t *testing.T) {
 	})
 	t.Run("sessions survive a reconnect, and end with the page", func(t *testing.T) {
 		held := l.eval("({ kept: 1 })")["objectId"]
-		r.http.CloseClientConnections()
-		r.up(ctx)
+		before := r.Stats().Resumed
+		r.cut()
+		natstest.Until(t, "the page comes back", func() bool { return r.Stats().Resumed > before })
 		natstest.Until(t, "the object again", func() bool {
 			text, err := l.ask("runtime.getProperties", fmt.Sprintf(`{"objectId":%q,"ownProperties":true}`, held))
 			return err == nil && strings.Contains(text, `"kept"`)

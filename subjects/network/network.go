@@ -70,7 +70,9 @@ type Start struct {
 	Method    string    `json:"method"`
 	URL       string    `json:"url"`
 	Headers   []Header  `json:"headers,omitempty"`
-	// Type is what asked: "fetch", "xhr", "eventsource", "websocket", "document", "other".
+	// Type is what asked: "fetch", "xhr", "eventsource", "websocket", "ping" (a
+	// beacon), or what the browser loaded by itself: "document", "script",
+	// "stylesheet", "image", "font", "media"; "other" for everything else.
 	Type string `json:"type,omitempty"`
 	// HasBody says that a request body follows or may follow.
 	HasBody bool `json:"hasBody,omitempty"`

@@ -41,6 +41,8 @@ export class CordisTree {
     this.lastID = FIRST_ID;
     /** @type {WeakMap<object, number>} an object keeps its number as long as it lives */
     this.ids = new WeakMap();
+    /** @type {WeakMap<object, string>} the JSON of nodes, which stays as it is unless they tell more */
+    this.texts = new WeakMap();
     /** @type {(() => void)[]} */
     this.undos = [];
     this.scheduled = false;
@@ -131,6 +133,20 @@ export class CordisTree {
    * @returns {string}
    */
   alone(id, f, services) {
+    const known = this.more ? undefined : this.texts.get(f.object);
+    if (known !== undefined) return known;
+    const text = this.write(id, f, services);
+    if (!this.more) this.texts.set(f.object, text);
+    return text;
+  }
+
+  /**
+   * @param {number} id
+   * @param {Found} f
+   * @param {Map<object, string[]>} services
+   * @returns {string}
+   */
+  write(id, f, services) {
     const attrs = f.kind === 'fiber' ? [['uid', String(f.uid)]] : [];
     if (this.more) attrs.push(...details(f, services).map(([k, v]) => [k, wellFormed(v)]));
     return `{"id":${id},"kind":"${f.kind}","name":"${f.kind === 'fiber' ? 'Fiber' : 'Context'}"${attrs.length > 0 ? `,"attrs":${JSON.stringify(attrs)}` : ''},"object":"o${id}"}`;

@@ -211,6 +211,17 @@ export class Tree {
   /** @returns {TreeRecord[]} the records that tell the reader what changed */
   take() {
     if (!this.pending) return [];
+    // Ops that turn out too large become a snapshot of the same nodes.
+    texts = new Map();
+    try {
+      return this.records();
+    } finally {
+      texts = undefined;
+    }
+  }
+
+  /** @returns {TreeRecord[]} */
+  records() {
     if (!this.whole) {
       const ops = this.takeOps();
       if (!ops) return [];
@@ -322,12 +333,35 @@ function nested(n) {
  * @returns {string}
  */
 function alone(n) {
+  let text = texts?.get(n);
+  if (text === undefined) {
+    text = write(n);
+    texts?.set(n, text);
+  }
+  return text;
+}
+
+/** The JSON of nodes that one take has written. @type {Map<TreeNode, string> | undefined} */
+let texts;
+
+/**
+ * @param {TreeNode} n
+ * @returns {string}
+ */
+function write(n) {
   const names = Object.keys(n.values);
   /** @type {[string, string][]} */
   const attrs = [];
   const values = [];
   for (const name of names) {
     const v = n.values[name];
+    if (typeof v === 'number' && Number.isFinite(v) && !Object.is(v, -0) && name !== '') {
+      // By far the most values are numbers and short texts.
+      const digits = String(v);
+      if (attrs.length < MAX_ATTRS) attrs.push([wellFormed(name), digits]);
+      values.push(`${JSON.stringify(wellFormed(name))}:${digits}`);
+      continue;
+    }
     const text = primitiveText(v);
     if (text !== undefined && name !== '' && attrs.length < MAX_ATTRS) attrs.push([wellFormed(name), text]);
     let json = JSON.stringify(encode(v));
