@@ -195,7 +195,9 @@ func TestBadInput(t *testing.T) {
 		before, from := n.served.Load(), time.Now()
 		got := c.try(x.in)
 		took := time.Since(from)
-		if !strings.HasPrefix(got, x.want) {
+		// On a machine that is slow enough, what is refused may be ended by its time before.
+		ended := strings.HasPrefix(got, "!Error: Execution was terminated") || strings.HasPrefix(got, "!!the evaluation could not be ended")
+		if !strings.HasPrefix(got, x.want) && !(ended && strings.HasPrefix(x.want, "!")) {
 			t.Errorf("%.80s gives %.200s, want %s", x.in, got, x.want)
 		}
 		if took > 50*time.Millisecond && n.served.Load() == before {

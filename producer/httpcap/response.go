@@ -59,10 +59,11 @@ type upgradedBody struct {
 
 // Write implements io.Writer.
 func (b *upgradedBody) Write(p []byte) (int, error) {
-	n, err := b.w.Write(p)
+	// Before it goes, so that no answer to it is told first. A write that fails ends the connection.
 	if b.socket != nil {
-		b.socket.pass(&b.socket.out, p[:max(n, 0)])
+		b.socket.pass(&b.socket.out, p)
 	}
+	n, err := b.w.Write(p)
 	runtime.KeepAlive(b)
 	return n, err
 }

@@ -263,8 +263,9 @@ func (c *socketConn) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *socketConn) Write(p []byte) (int, error) {
+	// Before it goes, so that no answer to it is told first. A write that fails ends the connection.
+	c.s.pass(&c.s.out, p)
 	n, err := c.Conn.Write(p)
-	c.s.pass(&c.s.out, p[:max(n, 0)])
 	runtime.KeepAlive(c)
 	return n, err
 }

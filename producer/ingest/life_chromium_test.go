@@ -66,7 +66,10 @@ func TestBackForwardCache(t *testing.T) {
 	ctx := tab(t)
 	id := r.open(ctx, app.URL+"/")
 	run(t, ctx, `globalThis.mark = 'kept'; natscope.component('Kept', {n: 1})`, nil)
-	r.until("the tree", func(s *fold.Space) bool { return s.Source(subjects.SourceID(id)).Tree.Len() == 2 })
+	r.until("the tree", func(s *fold.Space) bool {
+		src := s.Source(subjects.SourceID(id))
+		return src != nil && src.Tree.Len() == 2
+	})
 	run(t, ctx, `setTimeout(() => location.href = '/other')`, nil)
 	r.until("the other page takes the id", func(s *fold.Space) bool {
 		return s.Source(subjects.SourceID(id)).Life.Descriptor.Title == "Other"
