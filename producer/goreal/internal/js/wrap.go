@@ -163,12 +163,17 @@ func (c *wrapCache) len() int {
 
 var errInterrupted = errors.New("the evaluation was told to end")
 
-// read makes an exception of an error. Built-in functions look at no interrupt,
-// but the values that they read do: each may wait for a lock.
-func (e *Engine) read(v mirror.Value, ok bool, err error) goja.Value {
+// goOn ends an evaluation that was told to end.
+func (e *Engine) goOn() {
 	if e.interrupted.Load() {
 		panic(e.vm.NewGoError(errInterrupted))
 	}
+}
+
+// read makes an exception of an error. Built-in functions look at no interrupt,
+// but the values that they read do: each may wait for a lock.
+func (e *Engine) read(v mirror.Value, ok bool, err error) goja.Value {
+	e.goOn()
 	if err != nil {
 		panic(e.vm.NewGoError(err))
 	}
@@ -186,6 +191,7 @@ func (g *goObject) Set(key string, val goja.Value) bool { return g.e.assign(g.x,
 
 // Has reports whether there is a property.
 func (g *goObject) Has(key string) bool {
+	g.e.goOn()
 	_, ok, err := g.x.Get(key)
 	return ok || err != nil && g.x.Readable()
 }
@@ -207,6 +213,7 @@ const maxKeys = 100_000
 
 // Keys lists the properties.
 func (g *goObject) Keys() []string {
+	g.e.goOn()
 	ks, err := g.x.Names(maxKeys)
 	if err != nil {
 		panic(g.e.vm.NewGoError(err))
@@ -215,7 +222,10 @@ func (g *goObject) Keys() []string {
 }
 
 // Len is the length of the list.
-func (g *goList) Len() int { return g.x.Len() }
+func (g *goList) Len() int {
+	g.e.goOn()
+	return g.x.Len()
+}
 
 // Get reads an element.
 func (g *goList) Get(i int) goja.Value {
