@@ -7,6 +7,8 @@ const SCHEMA_VERSION = 1;
 /** How large one record gets, in UTF-16 units of JSON, before the tree goes in parts. */
 const RECORD_SIZE = 100 << 10;
 const RECORD_NODES = 1000;
+/** How many nodes have to change at least before a snapshot takes the place of ops. */
+const MANY = 500;
 /** How large the values of one node may be before they are shortened. */
 const VALUE_SIZE = 8 << 10;
 const MAX_VALUES = 100;
@@ -222,7 +224,9 @@ export class Tree {
 
   /** @returns {TreeRecord[]} */
   records() {
-    if (!this.whole) {
+    // Ops for most of a large tree would be larger than the tree.
+    const most = this.changed.size > MANY && this.changed.size * 2 > this.size;
+    if (!this.whole && !most) {
       const ops = this.takeOps();
       if (!ops) return [];
       if (ops.length <= 2 * RECORD_SIZE) return [{ topic: 'ops', data: ops }];
