@@ -21,6 +21,7 @@ import (
 
 // Depot is what a Go program exposes to the Console.
 type Depot struct {
+	//lint:ignore U1000 the realm finds it by reflection, and reads under it
 	mu      sync.RWMutex
 	Parcels map[int]*Parcel
 	Routes  map[Stop]string
@@ -40,12 +41,13 @@ func (s State) String() string { return [...]string{"Waiting", "OnItsWay", "Deli
 
 // Parcel is one thing in the depot.
 type Parcel struct {
-	ID      int
-	To      string
-	Weight  float64
-	State   State
-	Tags    []string
-	Wait    time.Duration
+	ID     int
+	To     string
+	Weight float64
+	State  State
+	Tags   []string
+	Wait   time.Duration
+	//lint:ignore U1000 the Console shows it, dimmed
 	secrets int
 }
 
