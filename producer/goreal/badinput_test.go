@@ -200,7 +200,7 @@ func TestBadInput(t *testing.T) {
 		if !strings.HasPrefix(got, x.want) && !(ended && strings.HasPrefix(x.want, "!")) {
 			t.Errorf("%.80s gives %.200s, want %s", x.in, got, x.want)
 		}
-		if took > 50*time.Millisecond && n.served.Load() == before {
+		if took > 500*time.Millisecond && n.served.Load() == before {
 			t.Errorf("%.80s: the service stood still for %s", x.in, took)
 		}
 		t.Logf("%8s, service at most %8s: %.60s -> %.80s", took.Round(time.Microsecond), time.Duration(longest.Load()).Round(time.Microsecond), x.in, got)
@@ -229,9 +229,15 @@ func TestBadInput(t *testing.T) {
 	if got := text(c.eval("1 + 1")); got != "2" {
 		t.Error(got)
 	}
-	natstest.Until(t, "what was left alone has ended", func() bool {
+	// A native loop ends by itself, after a time that is the processor's; with the race detector it is long.
+	stuck := func() int {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.stuck == 0
-	})
+		return r.stuck
+	}
+	for end := time.Now().Add(5 * time.Minute); stuck() > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d evaluations that were left alone do not end", stuck())
+		}
+	}
 }
