@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/natscope/natscope/producer/internal/natstest"
 )
 
 // nasty is a service with everything that can go wrong.
