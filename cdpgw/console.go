@@ -221,6 +221,9 @@ func calledEvent(h *hub, src *fold.Source, e *console.Entry) consoleCalledEvent 
 	for i, raw := range e.Message.Args {
 		ev.Args = append(ev.Args, recordedArg(raw, objectPath{source: src.ID, order: e.Order, arg: i}, e.Message.Ref))
 	}
+	if ev.Type == "table" {
+		tabulate(ev.Args, e.Message.Args)
+	}
 	if o, ok := linkOf(src, e); ok {
 		ev.Args = append(ev.Args, o)
 	}

@@ -31,27 +31,28 @@ type debuggerState struct {
 	known   map[ScriptID]string
 	// listed has the runs whose scripts were asked for, and whether they are there.
 	listed map[ContextID]bool
+	// refused has the breakpoints whose refusal the client was told.
+	refused map[string]bool
 	// scripts are those of live realms.
 	scripts scriptTable
 }
 
 var debuggerMethods = map[string]method{
-	"Debugger.enable":                 on((*session).debuggerEnable),
-	"Debugger.disable":                on((*session).debuggerDisable),
-	"Debugger.getScriptSource":        on((*session).debuggerGetScriptSource),
-	"Debugger.searchInContent":        on((*session).debuggerSearchInContent),
-	"Debugger.getPossibleBreakpoints": constant(map[string][]empty{"locations": {}}),
-	"Debugger.setAsyncCallStackDepth": constant(empty{}),
-	"Debugger.setBlackboxPatterns":    constant(empty{}),
-	"Debugger.setBreakpointsActive":   constant(empty{}),
-	"Debugger.setPauseOnExceptions":   constant(empty{}),
-	"Debugger.setSkipAllPauses":       constant(empty{}),
-	"Debugger.setBreakpointByUrl":     refuse(noPause),
-	"Debugger.pause":                  refuse(noPause),
+	"Debugger.enable":                      on((*session).debuggerEnable),
+	"Debugger.disable":                     on((*session).debuggerDisable),
+	"Debugger.getScriptSource":             on((*session).debuggerGetScriptSource),
+	"Debugger.searchInContent":             on((*session).debuggerSearchInContent),
+	"Debugger.getPossibleBreakpoints":      constant(map[string][]empty{"locations": {}}),
+	"Debugger.setAsyncCallStackDepth":      constant(empty{}),
+	"Debugger.setBlackboxPatterns":         constant(empty{}),
+	"Debugger.setBreakpointsActive":        constant(empty{}),
+	"Debugger.setPauseOnExceptions":        constant(empty{}),
+	"Debugger.setSkipAllPauses":            constant(empty{}),
+	"Debugger.setBreakpointByUrl":          on((*session).debuggerSetBreakpointByURL),
+	"Debugger.setBreakpoint":               on((*session).debuggerSetBreakpoint),
+	"Debugger.setBreakpointOnFunctionCall": refuse(noPause),
+	"Debugger.pause":                       on((*session).debuggerPause),
 }
-
-// noPause is what a client is told that wants to stop a program that has no debugger.
-const noPause = "These programs cannot be paused here: a Go program has no debugger that DevTools could use (delve is one), and a page is debugged in its own DevTools. Programs started with natscope run or attached with natscope attach have breakpoints."
 
 type scriptParsedEvent struct {
 	ScriptID           ScriptID    `json:"scriptId"`

@@ -7,6 +7,7 @@ import (
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/source"
 )
 
 // Every file that a stack names is told once, the kept ones at enable and new
@@ -45,10 +46,46 @@ func TestFilesOfStacks(t *testing.T) {
 		t.Errorf("%q", text.ScriptSource)
 	}
 	c.fails("Debugger.getScriptSource", map[string]string{"scriptId": "0"}, codeServer)
-	c.fails("Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "url": script.URL}, codeServer)
 	c.valid()
 	other := dial(t, server, "dev")
 	if events := methodsOf(other.call("Debugger.enable", nil, nil)); len(events) != 3 {
 		t.Errorf("another client is told of %d files, want 3", len(events))
 	}
+}
+
+// A breakpoint in a Go program is refused with what to do instead, in the answer
+// and, since DevTools shows nothing of that, in the Console: once for each place,
+// and not for a file of another program.
+func TestBreakpointsAreRefused(t *testing.T) {
+	m := newMemory(t, subjects.Limits{})
+	m.open("orders", gen1, source.Descriptor{Name: "orders", Runtime: "go1.26.8", PID: 4711, Hostname: "box"})
+	m.publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: "/a.go", Line: 3}}}))
+	_, server := serve(t, m)
+	c := dial(t, server, "dev")
+	c.call("Log.enable", nil, nil)
+	c.call("Debugger.enable", nil, nil)
+	file := scriptOf("orders", string(gen1), "file:///a.go")
+	for _, x := range []struct {
+		method string
+		params map[string]any
+		want   string
+		told   bool
+	}{
+		{"Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "url": "file:///a.go"}, "dlv attach 4711 on box", true},
+		{"Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "url": "file:///a.go"}, "dlv attach 4711 on box", false},
+		{"Debugger.setBreakpoint", map[string]any{"location": map[string]any{"scriptId": file, "lineNumber": 7}}, "dlv attach 4711 on box", true},
+		{"Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "url": "file:///of-another.js"}, "delve", false},
+		{"Debugger.setBreakpointByUrl", map[string]any{"lineNumber": 1, "urlRegex": ".*"}, "delve", false},
+		{"Debugger.setBreakpoint", map[string]any{"location": map[string]any{"scriptId": "0", "lineNumber": 7}}, "delve", false},
+		{"Debugger.pause", nil, "Nothing was paused: orders", true},
+	} {
+		answer, events := c.do(x.method, x.params)
+		if answer.Error == nil || !strings.Contains(answer.Error.Message, x.want) {
+			t.Errorf("%s %v: %s", x.method, x.params, answer.raw)
+		}
+		if told := len(events) == 1 && events[0].Method == "Log.entryAdded" && strings.Contains(string(events[0].Params), x.want); told != x.told || !told && len(events) > 0 {
+			t.Errorf("%s %v: %q", x.method, x.params, methodsOf(events))
+		}
+	}
+	c.valid()
 }

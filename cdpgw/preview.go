@@ -31,6 +31,8 @@ type propertyPreview struct {
 	Type    string `json:"type"`
 	Value   string `json:"value"`
 	Subtype string `json:"subtype,omitempty"`
+	// ValuePreview is the preview of the property itself, which the rows of a table have.
+	ValuePreview *objectPreview `json:"valuePreview,omitempty"`
 }
 
 type entryPreview struct {

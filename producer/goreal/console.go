@@ -106,6 +106,10 @@ func (r *Realm) console(typ string, args []mirror.Object, stack []remote.Frame) 
 	}
 	m := console.Message{Type: typ, Args: make([]json.RawMessage, len(args)), Logger: "console", Stack: recordFrames(stack)}
 	for i, a := range args {
+		if typ == "table" && i == 0 {
+			m.Args[i] = value.Append(nil, tabled(a))
+			continue
+		}
 		m.Args[i] = value.Append(nil, encoded(a))
 	}
 	m.Ref = console.Ref(r.calls.keep(args))

@@ -199,6 +199,9 @@ func TestConsoleIsRecorded(t *testing.T) {
 	if first.Type != "warning" || first.Ref == 0 || len(first.Args) != 5 || !strings.Contains(string(first.Args[1]), `"ID":7`) || !strings.Contains(string(first.Args[1]), "goreal.order") {
 		t.Errorf("%+v %s", first, first.Args)
 	}
+	if table := string(entries[1].Message.Args[0]); !strings.Contains(table, `"Top":"`) || !strings.Contains(table, `"fields":{"ID":`) {
+		t.Errorf("the rows of the table have no columns: %s", table)
+	}
 	if entries[1].Message.Type != "table" || entries[2].Exception == nil || !strings.Contains(string(entries[2].Exception.Value), "later") {
 		t.Errorf("%+v, %+v", entries[1].Message, entries[2])
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/natscope/natscope/producer/goreal/internal/mirror"
 	"github.com/natscope/natscope/producer/goreal/internal/remote"
 )
 
@@ -16,12 +17,49 @@ const (
 	previewText     = 100
 )
 
+// Table is the preview of the value for console.table: with a preview of each
+// part, which is a row. It is nil for a value without parts.
+func (v Value) Table() *remote.Preview {
+	o, ok := v.v.(*goja.Object)
+	if !ok || isFunction(o) {
+		return nil
+	}
+	var p *remote.Preview
+	quietly(func() { p = v.e.previewOf(o, mirror.TableRows, mirror.TableRows, v.e.row) })
+	return p
+}
+
+// row is the preview of a value that is one row of a table.
+func (e *Engine) row(v goja.Value) *remote.Preview {
+	o, ok := v.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	if x := valueOf(o); x != nil {
+		return x.Row()
+	}
+	if isFunction(o) {
+		return nil
+	}
+	return e.previewOf(o, mirror.TableColumns, mirror.TableColumns, nil)
+}
+
 // preview is what is shown of an object of JavaScript that is not expanded.
 func (e *Engine) preview(o *goja.Object) *remote.Preview {
+	return e.previewOf(o, previewFields, previewElements, nil)
+}
+
+// previewOf is a preview with so many properties, or elements of a list. row, which
+// may be nil, adds to each what it returns; then entries of a Map are properties, too.
+func (e *Engine) previewOf(o *goja.Object, fields, elements int, row func(goja.Value) *remote.Preview) *remote.Preview {
 	c := e.classify(o)
 	p := &remote.Preview{Type: "object", Subtype: c.subtype, Description: remote.Cut(c.text, previewText), Properties: []remote.PropertyPreview{}}
 	switch c.subtype {
 	case "map", "set":
+		if row != nil {
+			e.previewRows(o, c.subtype, p, fields, row)
+			return p
+		}
 		e.previewEntries(o, c.subtype, p)
 	case "promise":
 		pr := inner(o).(*goja.Promise)
@@ -34,15 +72,15 @@ func (e *Engine) preview(o *goja.Object) *remote.Preview {
 		return p
 	}
 	list := c.subtype == "array" || c.subtype == "typedarray"
-	limit := previewFields
+	limit := fields
 	if list {
-		limit = previewElements
+		limit = elements
 	}
-	quietly(func() { e.previewProperties(o, p, list, limit) })
+	quietly(func() { e.previewProperties(o, p, list, limit, row) })
 	return p
 }
 
-func (e *Engine) previewProperties(o *goja.Object, p *remote.Preview, list bool, limit int) {
+func (e *Engine) previewProperties(o *goja.Object, p *remote.Preview, list bool, limit int, row func(goja.Value) *remote.Preview) {
 	for _, k := range o.GetOwnPropertyNames() {
 		if list && k == "length" {
 			continue
@@ -61,6 +99,9 @@ func (e *Engine) previewProperties(o *goja.Object, p *remote.Preview, list bool,
 		}
 		pp := e.propertyPreview(d.Get("value"))
 		pp.Name = k
+		if row != nil {
+			pp.ValuePreview = row(d.Get("value"))
+		}
 		if pp.Type != "function" || list {
 			p.Properties = append(p.Properties, pp)
 		}
@@ -92,6 +133,27 @@ func (e *Engine) previewEntries(o *goja.Object, kind string, p *remote.Preview) 
 		p.Entries = append(p.Entries, remote.EntryPreview{Key: &k, Value: e.nested(kv.Get("1"))})
 	}
 	p.Overflow = n > previewFields
+}
+
+// previewRows shows the entries of a Map or a Set as properties. The names of
+// those of a Map are their keys.
+func (e *Engine) previewRows(o *goja.Object, kind string, p *remote.Preview, limit int, row func(goja.Value) *remote.Preview) {
+	list := e.entries(o, kind)
+	if list == nil {
+		return
+	}
+	n := int(list.Get("length").ToInteger())
+	for i := range min(n, limit) {
+		name, x := strconv.Itoa(i), list.Get(strconv.Itoa(i))
+		if kind == "map" {
+			kv := x.(*goja.Object)
+			name, x = e.nested(kv.Get("0")).Description, kv.Get("1")
+		}
+		pp := e.propertyPreview(x)
+		pp.Name, pp.ValuePreview = name, row(x)
+		p.Properties = append(p.Properties, pp)
+	}
+	p.Overflow = n > limit
 }
 
 // entries copies what a Map or a Set holds; nil if that fails.

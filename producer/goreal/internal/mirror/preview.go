@@ -15,20 +15,52 @@ const (
 	previewText     = 100
 )
 
-// Preview is the short form of the value, for rows of console.table.
-func (x Value) Preview() *remote.Preview {
-	if x.isNull() || x.IsScalar() {
+// The sizes of tables. V8 has the same number of rows.
+const (
+	TableRows    = 1000
+	TableColumns = 50
+)
+
+// extent says how much of a value a preview has.
+type extent struct {
+	fields, elements int
+	// rows wants a preview of each part, too, and entries of maps as parts.
+	rows bool
+}
+
+var (
+	glance = extent{fields: previewFields, elements: previewElements}
+	// row is the extent of one row of a table, table that of the whole.
+	row   = extent{fields: TableColumns, elements: TableColumns}
+	table = extent{fields: TableRows, elements: TableRows, rows: true}
+)
+
+// Table is the preview of a value for console.table: with a preview of each
+// part, which is a row. It is nil for a value without parts.
+func (x Value) Table() *remote.Preview { return x.sized(table) }
+
+// Row is the preview of a value that is one row of a table, nil for a value without parts.
+func (x Value) Row() *remote.Preview { return x.sized(row) }
+
+func (x Value) sized(n extent) *remote.Preview {
+	if x.isNull() || x.IsScalar() || x.v.Kind() == reflect.Func {
 		return nil
 	}
-	return x.preview(x.describe())
+	return x.parts(x.describe(), n)
 }
 
 // preview is what is shown of a value that is not expanded.
-func (x Value) preview(d look) *remote.Preview {
+func (x Value) preview(d look) *remote.Preview { return x.parts(d, glance) }
+
+// parts is the preview of a value, of a given extent.
+func (x Value) parts(d look, n extent) *remote.Preview {
 	p := &remote.Preview{Type: "object", Subtype: d.subtype, Description: remote.Cut(d.text, previewText), Properties: []remote.PropertyPreview{}}
 	add := func(name string, part Value) {
 		pp := part.Property()
 		pp.Name = name
+		if n.rows {
+			pp.ValuePreview = part.Row()
+		}
 		p.Properties = append(p.Properties, pp)
 	}
 	v, t := x.v, x.v.Type()
@@ -37,18 +69,18 @@ func (x Value) preview(d look) *remote.Preview {
 		if l, ok := atomicLoad(v); ok {
 			add("value", x.child(l, x.g))
 		}
-	case elem(t) == syncMapType:
+	case elem(t) == syncMapType && !n.rows:
 		x.previewEntries(p)
-	case isOpaque(t):
+	case isOpaque(t) && elem(t) != syncMapType:
 	case v.Kind() == reflect.Map && !x.Readable():
 		p.Properties = append(p.Properties, remote.PropertyPreview{Name: "⚠", Type: "string", Value: "unguarded map"})
-	case v.Kind() == reflect.Map && plainKeys(t.Key()):
+	case v.Kind() == reflect.Map && (n.rows || plainKeys(t.Key())), elem(t) == syncMapType:
 		// With the subtype of a map, DevTools would look for entries.
 		p.Subtype = ""
-		ps, total, err := x.pairs(previewFields)
+		ps, total, err := x.pairs(n.fields)
 		unread(p, err)
 		for _, e := range ps {
-			add(keyText(e.key.v), e.val.under(x.g))
+			add(x.keyName(e), e.val.under(x.g))
 		}
 		p.Overflow = total > len(ps)
 	case v.Kind() == reflect.Map:
@@ -57,7 +89,7 @@ func (x Value) preview(d look) *remote.Preview {
 		add("len", Value{v: reflect.ValueOf(v.Len()), size: -1})
 		add("cap", Value{v: reflect.ValueOf(v.Cap()), size: -1})
 	case isList(t):
-		es, err := x.span(0, previewElements)
+		es, err := x.span(0, n.elements)
 		unread(p, err)
 		for i, e := range es {
 			add(strconv.Itoa(i), e.under(x.g))
@@ -67,13 +99,13 @@ func (x Value) preview(d look) *remote.Preview {
 		add("real", Value{v: reflect.ValueOf(real(v.Complex())), size: -1})
 		add("imag", Value{v: reflect.ValueOf(imag(v.Complex())), size: -1})
 	default:
-		x.previewFields(p, add)
+		x.previewFields(p, n.fields, add)
 	}
 	return p
 }
 
 // previewFields shows the first exported fields of a struct, or what a pointer leads to.
-func (x Value) previewFields(p *remote.Preview, add func(string, Value)) {
+func (x Value) previewFields(p *remote.Preview, limit int, add func(string, Value)) {
 	s, ok := x.structOf()
 	if !ok {
 		if x.v.Kind() == reflect.Pointer {
@@ -93,7 +125,7 @@ func (x Value) previewFields(p *remote.Preview, add func(string, Value)) {
 			if !f.exported {
 				continue
 			}
-			if len(slots) == previewFields {
+			if len(slots) == limit {
 				p.Overflow = true
 				return
 			}
@@ -104,6 +136,14 @@ func (x Value) previewFields(p *remote.Preview, add func(string, Value)) {
 	for i, e := range slots {
 		add(names[i], e.under(g))
 	}
+}
+
+// keyName is the key of an entry as the name of a property.
+func (x Value) keyName(e pair) string {
+	if e.key.v.IsValid() && plainKeys(e.key.v.Type()) {
+		return keyText(e.key.v)
+	}
+	return e.key.under(x.g).nestedKey().Description
 }
 
 func (x Value) previewEntries(p *remote.Preview) {
