@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/natscope/natscope/producer/internal/natstest"
 	"github.com/natscope/natscope/subjects/network"
@@ -29,12 +30,22 @@ func chromium(t *testing.T, address string) string {
 	if bin == "" {
 		t.Fatal("this test needs Chromium")
 	}
-	dir := t.TempDir()
+	// Not t.TempDir: Chromium's processes write for a moment after their first one is gone.
+	dir, err := os.MkdirTemp("", "natscope-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := exec.Command(bin, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0", "--user-data-dir="+dir, address)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		for end := time.Now().Add(10 * time.Second); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 	var port int
 	natstest.Until(t, "Chromium says its port", func() bool {
 		data, err := os.ReadFile(filepath.Join(dir, "DevToolsActivePort"))

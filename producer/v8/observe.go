@@ -255,10 +255,17 @@ func (x *observer) kind() source.Kind {
 // pidSuffix is how an engine marks the name of a process with its id.
 var pidSuffix = regexp.MustCompile(`^(.*)\[(\d+)\]$`)
 
+// url is where the target's world comes from, now.
+func (x *observer) url() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.target.URL
+}
+
 // name is what people see.
 func (x *observer) name() string {
 	x.mu.Lock()
-	title := x.title
+	title, url := x.title, x.target.URL
 	x.mu.Unlock()
 	if x.parent != nil {
 		return strings.TrimSpace(x.parent.name() + " " + title)
@@ -267,12 +274,12 @@ func (x *observer) name() string {
 		if m := pidSuffix.FindStringSubmatch(title); m != nil && m[1] != "" {
 			title = m[1]
 		}
-		return or(scriptName(or(strings.TrimPrefix(x.target.URL, "file://"), title)), x.target.Type)
+		return or(scriptName(or(strings.TrimPrefix(url, "file://"), title)), x.target.Type)
 	}
 	if x.target.Type != "page" {
-		return strings.ReplaceAll(x.target.Type, "_", " ") + " " + or(title, x.target.URL)
+		return strings.ReplaceAll(x.target.Type, "_", " ") + " " + or(title, url)
 	}
-	return or(or(title, x.target.URL), x.target.Type)
+	return or(or(title, url), x.target.Type)
 }
 
 // scriptName names a program by its main file, with the folder where many have one of that name.
@@ -438,7 +445,9 @@ func (x *observer) navigated(params json.RawMessage) {
 	if json.Unmarshal(params, &n) != nil || n.Frame.ParentID != "" || n.Frame.ID != x.target.ID {
 		return
 	}
-	x.target.URL = n.Frame.URL
+	x.mu.Lock()
+	x.target.URL = n.Frame.URL // Workers of the page read it for their names.
+	x.mu.Unlock()
 	document, held := x.network.document, x.network.held
 	if document != n.Frame.LoaderID {
 		x.network.arrived()

@@ -82,7 +82,7 @@ func (x *observer) workerAttached(params json.RawMessage) {
 	if w.Target.ID != "" {
 		title = "worker " + shortAddress(or(title, address))
 	}
-	y := newObserver(x.w, listed{ID: x.target.ID + ":" + w.key(), Type: "worker", Title: title, URL: or(address, x.target.URL)}, x.engine)
+	y := newObserver(x.w, listed{ID: x.target.ID + ":" + w.key(), Type: "worker", Title: title, URL: or(address, x.url())}, x.engine)
 	y.parent, y.held, y.key = x, w.Waiting, w.key()
 	closed := make(chan struct{})
 	y.closed = closed

@@ -323,7 +323,8 @@ func (w *world) dump() string {
 	for _, s := range w.sources {
 		fmt.Fprintf(&b, "%s %q closed=%v %q\n%s\n", s.id, s.life.Descriptor.Name, s.life.Closed, s.life.Reason, s.log())
 		for _, r := range s.net.Requests {
-			fmt.Fprintf(&b, "  %s %s %s %.80s %s body %d\n", r.Generation, r.ID(), r.Start.Value.Type, r.Start.Value.URL, r.Ending, len(s.bodies[r.Generation+"."+string(r.ID())+".res"]))
+			fmt.Fprintf(&b, "  %s %s %s %.80s %s body %d, request body %d, response %t\n", r.Generation, r.ID(), r.Start.Value.Type, r.Start.Value.URL, r.Ending,
+				len(s.bodies[r.Generation+"."+string(r.ID())+".res"]), len(s.bodies[r.Generation+"."+string(r.ID())+".req"]), r.Response != nil && r.Response.Value.Timing != nil)
 		}
 	}
 	return b.String()

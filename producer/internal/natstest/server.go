@@ -167,7 +167,7 @@ func (x *Server) Read(stream string) []Message {
 // Until calls f until it returns true, and fails the test after 20 s.
 func Until(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !f() {
