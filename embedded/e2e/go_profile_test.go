@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -45,4 +50,150 @@ func (c *goConsole) table(expression string, columns []string, want string) {
 		last := all[len(all)-1]
 		return containsAll(last, append(columns, want)), last
 	})
+}
+
+// TestGoConsoleByHand is what people do in the Console beside typing one line.
+func TestGoConsoleByHand(t *testing.T) {
+	c := startGoConsole(t)
+	// Native menus cannot be driven.
+	eval[bool](c.page, "InspectorFrontendAPI.setUseSoftMenu(true), true")
+
+	// A value of a line becomes a variable of the Console.
+	c.run("depot.Parcels[7]", "House 7")
+	c.menu(".object-properties-section-root-element", "Store as global variable")
+	c.waitText(".console-message-wrapper", "temp1")
+	c.run("temp1.Weight * 10", "35")
+	c.run("temp1 === depot.Parcels[7]", "true")
+
+	// A source that is not whole yet goes on in the next line.
+	c.write("function heavy(p, limit) { ")
+	c.key(kb.Enter)
+	c.do(chromedp.KeyEvent("return p.Weight > limit"))
+	c.key(kb.Enter)
+	c.do(chromedp.KeyEvent("}"))
+	c.poll("several lines in the prompt", func() (bool, string) {
+		n := eval[int](c.page, js("ns.all('.cm-editor.cm-focused .cm-line').length"))
+		return n >= 3, fmt.Sprint(n, c.texts(".cm-content"))
+	})
+	before := len(c.texts(".console-user-command-result"))
+	c.key(kb.Enter)
+	c.poll("the function is defined", func() (bool, string) {
+		all := c.texts(".console-user-command-result")
+		return len(all) > before, strings.Join(all, "\n")
+	})
+	c.run("Object.values(depot.Parcels).filter(p => heavy(p, 5)).length", "1")
+
+	// A live expression follows the program, which nothing tells of the change.
+	c.click("[aria-label='Create live expression'] button, [aria-label='Create live expression']", "")
+	c.waitFor("the live expression", ".console-pin")
+	c.settle()
+	c.do(chromedp.KeyEvent("depot.Parcels[3].To"))
+	c.do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	c.waitText(".console-pin", "House 3")
+	c.depot.mu.Lock()
+	c.depot.Parcels[3].To = "Harbour"
+	c.depot.mu.Unlock()
+	c.waitText(".console-pin", "Harbour")
+	c.settle()
+	c.screenshot("go-by-hand")
+	c.noErrors()
+}
+
+// menu opens the menu of an element and takes an item of it.
+func (c *goConsole) menu(selector, item string) {
+	c.t.Helper()
+	c.poll("the menu of "+selector, func() (bool, string) {
+		at := eval[*struct{ X, Y float64 }](c.page, js("ns.center("+quote(selector)+", '')"))
+		if at == nil {
+			return false, strings.Join(c.texts(".console-message-wrapper"), "\n")
+		}
+		c.do(chromedp.MouseClickXY(min(at.X, 60), at.Y, chromedp.ButtonRight))
+		return eval[bool](c.page, js("ns.all('.soft-context-menu-item').some(ns.shown)")), "no menu"
+	})
+	c.click(".soft-context-menu-item", item)
+}
+
+// TestGoBreakpoint is a person who sets a breakpoint in a Go file: the reason why
+// there is none is in the Console.
+func TestGoBreakpoint(t *testing.T) {
+	c := startGoConsole(t)
+	c.panel("sources")
+	c.do(chromedp.KeyEvent("p", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	c.settle()
+	c.do(chromedp.KeyEvent("goconsole_test.go"))
+	c.poll("the file is found", func() (bool, string) {
+		all := c.texts("[role=option], .filtered-list-widget-item")
+		return len(all) > 0 && strings.Contains(all[0], "goconsole_test.go"), strings.Join(all, "\n")
+	})
+	c.key(kb.Enter)
+	c.waitText(".cm-content", "package e2e")
+	c.click(".cm-lineNumbers .cm-gutterElement", "=14")
+	c.panel("console")
+	c.waitText(".console-error-level", "No breakpoint was set: depot", "dlv attach")
+	c.settle()
+	c.screenshot("go-breakpoint")
+	c.noErrors()
+}
+
+// TestGoProfiles records a CPU profile and takes a heap snapshot of a Go program
+// in its own target, as a person does.
+func TestGoProfiles(t *testing.T) {
+	i, depot := startDepot(t)
+	var address string
+	poll(t, "the program's node target is listed", func() (bool, string) {
+		var list []struct{ Type, Title, DevtoolsFrontendURL string }
+		data := fetch(t, i.HTTP()+"/json/list")
+		if err := json.Unmarshal(data, &list); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range list {
+			if e.Type == "node" {
+				address = e.DevtoolsFrontendURL
+			}
+		}
+		return address != "", string(data)
+	})
+	done := make(chan struct{})
+	defer close(done)
+	go weigh(depot, done)
+	d := &devtools{open(t, browser(t), address)}
+	d.waitFor("the DevTools frontend", "#tab-timeline")
+	d.settle()
+	d.panel("timeline")
+	d.click("button, devtools-button", "Record")
+	d.waitText("button, devtools-button", "Stop")
+	<-time.After(2 * time.Second) // the length of the profile
+	d.click("button, devtools-button", "Stop")
+	d.click("[role=tab]", "Bottom-up")
+	d.waitText(".data-grid, .timeline-tree-view", "weigh")
+	d.settle()
+	d.screenshot("go-profile")
+
+	d.click("#tab-heap-profiler", "") // closes the help on keys, which lies above all
+	d.panel("heap-profiler")
+	d.click("button, devtools-button", "Take snapshot")
+	d.waitText(".heap-snapshot-view, .data-grid", "Parcel")
+	d.settle()
+	d.screenshot("go-heap")
+	d.noErrors()
+}
+
+// weigh keeps a processor busy, so that a profile has something to show.
+func weigh(d *Depot, done <-chan struct{}) {
+	for total := 0.0; ; {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for range 100 {
+			for _, p := range d.Long[:10000] {
+				total += math.Sqrt(p.Weight)
+			}
+		}
+		if math.IsNaN(total) {
+			panic("weights are numbers")
+		}
+		<-time.After(time.Millisecond)
+	}
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -87,8 +88,15 @@ func keepDims(s string) string {
 	return s
 }
 
-// shortFunc cuts the path of the package off the name of a function.
-func shortFunc(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+// shortFunc cuts the path of the package off the name of a function. The linker
+// escapes dots in the path's last part: nats%2ego.(*Conn).Close.
+func shortFunc(name string) string {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	if s, err := url.PathUnescape(name); err == nil {
+		return s
+	}
+	return name
+}
 
 // ShortFunc is a function's name with the last part of its package's path only.
 func ShortFunc(name string) string { return shortFunc(name) }
