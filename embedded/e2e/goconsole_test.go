@@ -127,7 +127,7 @@ func (c *goConsole) write(text string) {
 	c.t.Helper()
 	c.poll("the prompt has "+text, func() (bool, string) {
 		now := strings.Join(c.texts(".cm-content"), "\n")
-		if strings.Contains(now, strings.TrimSpace(text)) {
+		if strings.Contains(now, strings.Join(strings.Fields(text), " ")) {
 			return true, ""
 		}
 		c.click(".cm-content", "")

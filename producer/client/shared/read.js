@@ -44,10 +44,15 @@ export function ownData(v, key) {
 }
 
 /**
+ * The name of an object's class, as engines tell it: a prototype that names
+ * itself, as Map.prototype does, has that name and not its own prototype's.
  * @param {object} v
- * @returns {string} the name of an object's class, as far as it is known
+ * @returns {string} empty where it is not known
  */
 export function constructorName(v) {
+  if (v === Array.prototype) return 'Array';
+  const tag = Object.getOwnPropertyDescriptor(v, Symbol.toStringTag)?.value;
+  if (typeof tag === 'string' && tag !== '' && ownData(v, 'constructor')) return cut(wellFormed(tag), 1000);
   for (let o = Object.getPrototypeOf(v); o; o = Object.getPrototypeOf(o)) {
     const d = Object.getOwnPropertyDescriptor(o, 'constructor');
     if (d && typeof d.value === 'function') return functionName(d.value);

@@ -53,6 +53,10 @@ test('objects have the kind, class and description that the engine itself would 
   const cases = {
     '({})': ['object', undefined, 'Object', 'Object'],
     '[1,2,3]': ['object', 'array', 'Array', 'Array(3)'],
+    'Map.prototype': ['object', undefined, 'Map', 'Map'],
+    'Promise.prototype': ['object', undefined, 'Promise', 'Promise'],
+    'Array.prototype': ['object', 'array', 'Array', 'Array(0)'],
+    '(class A {}).prototype': ['object', undefined, 'Object', 'Object'],
     'new Map([[1,2]])': ['object', 'map', 'Map', 'Map(1)'],
     'new Set([1,2])': ['object', 'set', 'Set', 'Set(2)'],
     'new WeakMap': ['object', 'weakmap', 'WeakMap', 'WeakMap'],
