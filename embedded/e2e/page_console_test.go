@@ -134,6 +134,7 @@ func TestPageConsole(t *testing.T) {
 	seeObjects(c)
 	seePageErrors(shop, c)
 	seeSelection(c)
+	seeNoBreakpoints(c)
 	c.noErrors()
 }
 
@@ -168,7 +169,7 @@ func seeObjects(c *pageConsole) {
 	c.run("reads", "1")
 
 	// What is stored is the object itself.
-	c.menu("li[role=treeitem]", "stock: Map", "Store as global variable")
+	c.page.menu("li[role=treeitem]", "stock: Map", "Store as global variable")
 	c.waitText(".console-message-wrapper", "temp1")
 	c.run("temp1 === thing", "true")
 
@@ -211,6 +212,18 @@ func seeSelection(c *pageConsole) {
 	c.run("$0", "Ticker")
 	c.settle()
 	c.screenshot("page-selected")
+}
+
+// seeNoBreakpoints tries to stop a page.
+func seeNoBreakpoints(c *pageConsole) {
+	c.t.Helper()
+	c.panel("sources")
+	c.waitText(".cm-line", "somebody pressed the button")
+	c.click(".cm-lineNumbers .cm-gutterElement", "=242")
+	c.panel("console")
+	c.waitText(".console-message-wrapper", "No breakpoint was set: Storefront", "natscope attach")
+	c.settle()
+	c.screenshot("page-breakpoint")
 }
 
 // TestConsoleOfAPageThatForbidsEval says so, and shows what the page has.
