@@ -245,6 +245,24 @@ test('two wrappers on one fetch get along', async t => {
   await r.ended();
 });
 
+test('a wrapper that came later goes on when natscope ends, and its request is told once', async t => {
+  const r = rig(t);
+  const ours = r.scope.fetch;
+  let seen = 0;
+  const theirs = (...args) => {
+    seen++;
+    return ours(...args);
+  };
+  r.scope.fetch = theirs;
+  assert.equal(await (await r.scope.fetch(`${base}/text`)).text(), 'hello wörld');
+  await r.ended();
+  assert.deepEqual([seen, r.of('start').length, r.body('res')], [1, 1, 'hello wörld']);
+  r.patches.restore();
+  assert.equal(r.scope.fetch, theirs, 'what others put there stays');
+  assert.equal(await (await r.scope.fetch(`${base}/text`)).text(), 'hello wörld');
+  assert.deepEqual([seen, r.of('start').length], [2, 1], 'nothing is told after the end');
+});
+
 test('odd arguments do to the page what they did', async t => {
   const r = rig(t);
   await assert.rejects(r.scope.fetch('http://['), TypeError);
