@@ -55,12 +55,9 @@ func (c *goConsole) table(expression string, columns []string, want string) {
 // TestGoConsoleByHand is what people do in the Console beside typing one line.
 func TestGoConsoleByHand(t *testing.T) {
 	c := startGoConsole(t)
-	// Native menus cannot be driven.
-	eval[bool](c.page, "InspectorFrontendAPI.setUseSoftMenu(true), true")
-
 	// A value of a line becomes a variable of the Console.
 	c.run("depot.Parcels[7]", "House 7")
-	c.menu(".object-properties-section-root-element", "Store as global variable")
+	c.menu(".object-properties-section-root-element", "Parcel", "Store as global variable")
 	c.waitText(".console-message-wrapper", "temp1")
 	c.run("temp1.Weight * 10", "35")
 	c.run("temp1 === depot.Parcels[7]", "true")
@@ -97,20 +94,6 @@ func TestGoConsoleByHand(t *testing.T) {
 	c.settle()
 	c.screenshot("go-by-hand")
 	c.noErrors()
-}
-
-// menu opens the menu of an element and takes an item of it.
-func (c *goConsole) menu(selector, item string) {
-	c.t.Helper()
-	c.poll("the menu of "+selector, func() (bool, string) {
-		at := eval[*struct{ X, Y float64 }](c.page, js("ns.center("+quote(selector)+", '')"))
-		if at == nil {
-			return false, strings.Join(c.texts(".console-message-wrapper"), "\n")
-		}
-		c.do(chromedp.MouseClickXY(min(at.X, 60), at.Y, chromedp.ButtonRight))
-		return eval[bool](c.page, js("ns.all('.soft-context-menu-item').some(ns.shown)")), "no menu"
-	})
-	c.click(".soft-context-menu-item", item)
 }
 
 // TestGoBreakpoint is a person who sets a breakpoint in a Go file: the reason why
