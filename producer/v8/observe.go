@@ -323,7 +323,10 @@ func (x *observer) describe(d *source.Descriptor) {
 	d.Runtime, d.URL = x.engine.runtime(), x.target.URL
 	d.Hostname, d.PID = "", int(x.pid.Load())
 	if x.kind() == source.KindClient {
-		d.Title, d.Service, d.Instance = x.target.Title, "", ""
+		// The title that it has now: the target's is that of the moment when it was found.
+		x.mu.Lock()
+		d.Title, d.Service, d.Instance = x.title, "", ""
+		x.mu.Unlock()
 		return
 	}
 	if d.Hostname, _, _ = net.SplitHostPort(x.w.endpoint); x.local() {
