@@ -246,7 +246,7 @@ func seeSidebars(d *devtools) {
 	d.key(kb.Enter)
 	const rows = "li[role=treeitem]:has(.name-and-value)"
 	d.waitText(rows, "count", "7")
-	for _, step := range []struct{ open, see string }{{"basket", "items"}, {"items", "tea"}, {"1", "deep"}, {"deep", "Array(3)"}} {
+	for _, step := range []struct{ open, see string }{{"basket", "items"}, {"items", "tea"}, {"1", "deep"}, {"deep", "length: 3"}} {
 		d.poll("open "+step.open, func() (bool, string) {
 			all := d.texts(rows)
 			for _, r := range all {
