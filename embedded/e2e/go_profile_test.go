@@ -63,11 +63,7 @@ func TestGoConsoleByHand(t *testing.T) {
 	c.run("temp1 === depot.Parcels[7]", "true")
 
 	// A source that is not whole yet goes on in the next line.
-	c.write("function heavy(p, limit) { ")
-	c.key(kb.Enter)
-	c.do(chromedp.KeyEvent("return p.Weight > limit"))
-	c.key(kb.Enter)
-	c.do(chromedp.KeyEvent("}"))
+	c.write("function heavy(p, limit) {\nreturn p.Weight > limit\n}")
 	c.poll("several lines in the prompt", func() (bool, string) {
 		n := eval[int](c.page, js("ns.all('.cm-editor.cm-focused .cm-line').length"))
 		return n >= 3, fmt.Sprint(n, c.texts(".cm-content"))
@@ -152,7 +148,6 @@ func TestGoProfiles(t *testing.T) {
 	d.settle()
 	d.screenshot("go-profile")
 
-	d.click("#tab-heap-profiler", "") // closes the help on keys, which lies above all
 	d.panel("heap-profiler")
 	// The button is there before it does anything.
 	d.poll("a snapshot with parcels", func() (bool, string) {
