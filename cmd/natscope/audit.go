@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
@@ -110,11 +111,13 @@ func (f *auditFlags) print(ctx context.Context, consumer jetstream.Consumer, las
 			return out.flush()
 		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
 			return err
-		case err != nil:
-			if !f.follow && !strings.Contains(err.Error(), "timeout") {
-				return fmt.Errorf("audit of space %s: %w", f.space, err)
-			}
+		case errors.Is(err, nats.ErrTimeout) && f.follow:
 			continue
+		case errors.Is(err, nats.ErrTimeout):
+			// The rest left the stream by its age meanwhile.
+			return out.flush()
+		case err != nil:
+			return errors.Join(out.flush(), fmt.Errorf("audit of space %s: %w; start again to go on", f.space, err))
 		}
 		meta, err := m.Metadata()
 		if err != nil {
@@ -154,7 +157,8 @@ func (a *auditWriter) write(data []byte) error {
 	}
 	var r realm.Audit
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil // A record of something newer; -o json shows it.
+		// Something was done, and whoever reads an audit has to know.
+		r = realm.Audit{Method: "(cannot be read; see -o json)"}
 	}
 	if a.lines == 0 {
 		if _, err := fmt.Fprintln(a.table, "TIME\tWHO\tGATEWAY\tSOURCE\tCOMMAND\tPARAMETERS"); err != nil {

@@ -31,11 +31,14 @@ func TestAuditIsShown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := i.Conn().Request(subjects.Audit("dev", "gw-1"), []byte("rubbish"), stopWithin); err != nil {
+		t.Fatal(err)
+	}
 	out, _, err := command(t, "audit", "--nats", i.NATS(), "--since", "0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"WHO", "alice at 10.0.0.7:1234", "tree.edit", `{"id":1`, "bob", "runtime.evaluate", "(70000 bytes)"} {
+	for _, want := range []string{"WHO", "alice at 10.0.0.7:1234", "tree.edit", `{"id":1`, "bob", "runtime.evaluate", "(70000 bytes)", "cannot be read"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -44,7 +47,7 @@ func TestAuditIsShown(t *testing.T) {
 		t.Errorf("control characters reach the terminal: %q", out)
 	}
 	out, _, err = command(t, "audit", "--nats", i.NATS(), "-o", "json", "--since", "0")
-	if err != nil || strings.Count(out, "\n") != 2 || !strings.Contains(out, `"who":"alice at 10.0.0.7:1234"`) {
+	if err != nil || strings.Count(out, "\n") != 3 || !strings.Contains(out, `"who":"alice at 10.0.0.7:1234"`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, _, err := command(t, "audit", "--nats", i.NATS(), "--space", "other"); err == nil || !strings.Contains(err.Error(), "store") {
