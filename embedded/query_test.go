@@ -19,6 +19,7 @@ import (
 	"github.com/natscope/natscope/producer/httpcap"
 	"github.com/natscope/natscope/producer/treecap"
 	"github.com/natscope/natscope/query"
+	"github.com/natscope/natscope/query/service"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
 )
@@ -225,4 +226,36 @@ func TestNobodyAnswersQueries(t *testing.T) {
 	if _, err = query.NewClient(i.Conn(), "").Ask(t.Context(), "sources", []byte(`[]`)); !errors.Is(err, query.ErrMalformed) {
 		t.Errorf("a malformed question: %v", err)
 	}
+}
+
+// TestQuestionsAreCounted: the micro service tells how many questions were answered
+// and refused, though it answers after it took the next one.
+func TestQuestionsAreCounted(t *testing.T) {
+	i := startTest(t, Options{})
+	c := query.NewClient(i.Conn(), "")
+	for _, question := range []string{"{}", "[]", "{}", "[]", "{}"} {
+		_, _ = c.Ask(t.Context(), "sources", []byte(question)) // What it answers is the concern of others.
+	}
+	m, err := i.Conn().Request("$SRV.STATS."+service.Name, nil, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stats struct {
+		Endpoints []struct {
+			Name string        `json:"name"`
+			Data service.Tally `json:"data"`
+		} `json:"endpoints"`
+	}
+	if err := json.Unmarshal(m.Data, &stats); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range stats.Endpoints {
+		if e.Name == "sources" {
+			if e.Data != (service.Tally{Answered: 3, Refused: 2}) {
+				t.Errorf("got %+v", e)
+			}
+			return
+		}
+	}
+	t.Errorf("no endpoint: %s", m.Data)
 }

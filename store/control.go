@@ -33,7 +33,7 @@ type ask struct {
 	generation subjects.Generation
 	reason     string
 	follow.Repair
-	// revision is where the tree got stuck. opened says that the open is missing instead.
+	// revision is where the tree got stuck. unopened says that the open is missing instead.
 	revision uint64
 	unopened bool
 }
@@ -86,7 +86,12 @@ func (c *control) want(src *fold.Source, reason string, unopened bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.asks[src.ID]; a != nil && a.generation == src.Generation {
-		// It was asked for already; a tree that got on since, and got stuck again, is another loss.
+		// It was asked for already. Who is asked to open again brings its tree along,
+		// while a tree alone would stay without a name.
+		if a.unopened && !src.Life.Opened {
+			return
+		}
+		// A tree that got on since, and got stuck again, is another loss.
 		if a.unopened == unopened && a.revision == src.Tree.Revision {
 			return
 		}

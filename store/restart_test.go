@@ -275,3 +275,26 @@ func TestKnownStranger(t *testing.T) {
 		}
 	}
 }
+
+// TestUnopenedWithBrokenTree: a generation without an open is asked to open again,
+// not only for the tree of which its first records are a part.
+func TestUnopenedWithBrokenTree(t *testing.T) {
+	srv := natstest.Start(t)
+	js := srv.JetStream()
+	startStore(t, srv, patient, subjects.Storage{})
+	src := natstest.NewSource(t, js, "t", "a")
+	src.Begin()
+	asked := make(chan subjects.ControlMessage, 16)
+	controls(t, js.Conn(), src, func(c subjects.ControlMessage) { asked <- c })
+	for revision := range uint64(3) {
+		src.Send(subjects.PlaneTree, tree.TopicOps, tree.Ops{Revision: 20 + revision})
+	}
+	natstest.Until(t, 10*time.Second, "the source is asked to open again", func() bool {
+		select {
+		case c := <-asked:
+			return c.Kind == subjects.ControlReopen && c.After == src.Generation
+		default:
+			return false
+		}
+	})
+}

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -74,6 +75,18 @@ func askerOf(r micro.Request) Asker {
 	return Asker{Says: strings.ToValidUTF8(says, "\ufffd"), Inbox: inbox}
 }
 
+// tally counts the answers to one verb. The figures that package micro keeps end
+// when a question was taken, which is before it is answered.
+type tally struct{ answered, refused atomic.Uint64 }
+
+// Tally is what an endpoint says of itself when it is asked for its statistics, as
+// by nats micro stats.
+type Tally struct {
+	// Answered is how many questions got what they asked for, Refused how many an error.
+	Answered uint64 `json:"answered"`
+	Refused  uint64 `json:"refused"`
+}
+
 // Service is a running service.
 type Service struct {
 	conn  *nats.Conn
@@ -83,6 +96,8 @@ type Service struct {
 	log   *slog.Logger
 	micro micro.Service
 	slots chan struct{}
+	// tallies has an entry for each verb and is not changed after Start.
+	tallies map[string]*tally
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -108,12 +123,19 @@ func Start(o Options) (*Service, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{conn: o.Conn, api: o.API, as: o.ChangesFor, limit: o.Limits.WithDefaults().Query, log: o.Logger, slots: make(chan struct{}, MaxRunning)}
+	s := &Service{conn: o.Conn, api: o.API, as: o.ChangesFor, limit: o.Limits.WithDefaults().Query, log: o.Logger, slots: make(chan struct{}, MaxRunning), tallies: make(map[string]*tally)}
+	for _, v := range query.Verbs() {
+		s.tallies[v.Name] = new(tally)
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
 	s.micro, err = micro.AddService(o.Conn, micro.Config{
 		Name: Name, Version: apiVersion, Description: "What DevTools shows of the programs in a space, for programs",
 		Metadata: map[string]string{"space": string(o.Space)},
+		StatsHandler: func(e *micro.Endpoint) any {
+			n := s.tallies[e.Name]
+			return Tally{Answered: n.answered.Load(), Refused: n.refused.Load()}
+		},
 	})
 	if err != nil {
 		s.cancel()
@@ -135,13 +157,13 @@ func (s *Service) serve(v *query.Verb, r micro.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		s.refuse(r, query.Errorf(query.ErrUnavailable, "this gateway is stopping; ask again"))
+		s.refuse(v, r, query.Errorf(query.ErrUnavailable, "this gateway is stopping; ask again"))
 		return
 	}
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		s.refuse(r, query.Errorf(query.ErrBusy, "%d questions are being answered; ask again in a moment", MaxRunning))
+		s.refuse(v, r, query.Errorf(query.ErrBusy, "%d questions are being answered; ask again in a moment", MaxRunning))
 		return
 	}
 	s.running.Go(func() {
@@ -157,7 +179,7 @@ func (s *Service) answer(v *query.Verb, r micro.Request) {
 	defer func() {
 		if x := recover(); x != nil {
 			s.log.Error("a question could not be answered", "verb", v.Name, "panic", x)
-			s.refuse(r, query.Errorf(query.ErrFailed, "%s failed here; the gateway's log says why", v.Name))
+			s.refuse(v, r, query.Errorf(query.ErrFailed, "%s failed here; the gateway's log says why", v.Name))
 		}
 	}()
 	api := s.api
@@ -166,48 +188,63 @@ func (s *Service) answer(v *query.Verb, r micro.Request) {
 	}
 	a, err := v.Call(ctx, api, r.Data())
 	if err != nil {
-		s.refuse(r, err)
+		s.refuse(v, r, err)
 		return
 	}
 	data, err := json.Marshal(a)
 	if err != nil {
-		s.refuse(r, fmt.Errorf("%s: %w", v.Name, err))
+		s.refuse(v, r, fmt.Errorf("%s: %w", v.Name, err))
 		return
 	}
-	s.send(r, data)
+	s.send(v, r, data)
 }
 
 // headroom is how much of a message headers may take.
 const headroom = 4 << 10
 
 // send sends an answer, in parts where it is larger than a message.
-func (s *Service) send(r micro.Request, data []byte) {
+func (s *Service) send(v *query.Verb, r micro.Request, data []byte) {
 	size := max(int(s.conn.MaxPayload())-headroom, headroom)
-	if len(data) <= size {
-		s.log.Debug("answered", "subject", r.Subject(), "bytes", len(data), "error", r.Respond(data))
+	if len(data) > size && len(data) > query.MaxAnswer {
+		s.refuse(v, r, query.Errorf(query.ErrFailed, "the answer has %d bytes, the limit is %d; ask for less", len(data), query.MaxAnswer))
 		return
 	}
-	if len(data) > query.MaxAnswer {
-		s.refuse(r, query.Errorf(query.ErrFailed, "the answer has %d bytes, the limit is %d; ask for less", len(data), query.MaxAnswer))
+	s.tallies[v.Name].answered.Add(1)
+	if len(data) <= size {
+		s.reply(r, nil, data)
 		return
 	}
 	pieces := subjects.SplitAnswer(data, size)
 	for i, piece := range pieces {
 		c := subjects.Chunk{Index: i + 1, Count: len(pieces)}
-		if err := r.Respond(piece, micro.WithHeaders(micro.Headers{subjects.HeaderChunk: {c.String()}})); err != nil {
-			s.log.Debug("an answer was not sent", "subject", r.Subject(), "error", err)
+		if !s.reply(r, nats.Header{subjects.HeaderChunk: {c.String()}}, piece) {
 			return
 		}
 	}
 }
 
 // refuse answers an error, in the headers of micro services and as JSON.
-func (s *Service) refuse(r micro.Request, err error) {
+func (s *Service) refuse(v *query.Verb, r micro.Request, err error) {
+	s.tallies[v.Name].refused.Add(1)
 	e := query.ErrorOf(err)
 	data, _ := json.Marshal(e) // Two strings are always JSON.
-	if err := r.Error(string(e.Code), strings.Join(strings.Fields(e.Message), " "), data); err != nil {
-		s.log.Debug("an error was not sent", "subject", r.Subject(), "error", err)
+	s.reply(r, nats.Header{
+		micro.ErrorCodeHeader: {string(e.Code)},
+		micro.ErrorHeader:     {strings.Join(strings.Fields(e.Message), " ")},
+	}, data)
+}
+
+// reply sends one message to who asked, and reports whether it is on its way. It
+// does not use the request's own methods: they note the outcome where package
+// micro reads it as soon as the question was taken, while it is answered later.
+func (s *Service) reply(r micro.Request, h nats.Header, data []byte) bool {
+	if r.Reply() == "" {
+		s.log.Debug("a question does not say where its answer goes", "subject", r.Subject())
+		return false
 	}
+	err := s.conn.PublishMsg(&nats.Msg{Subject: r.Reply(), Header: h, Data: data})
+	s.log.Debug("answered", "subject", r.Subject(), "bytes", len(data), "error", err)
+	return err == nil
 }
 
 // Close stops answering: watches that wait end at once, other questions are
