@@ -1,10 +1,10 @@
-// Package client holds natscope's JavaScript producer: plain ES modules that a
-// browser loads as they are, without a build step.
+// Package client holds natscope's JavaScript producer: plain ES modules, which
+// run as they are and have no build step.
 //
-// It owns the files and the form in which pages get them (Lean), and makes them
-// available to Go programs that serve them (package ingest). The entry is client.js. shared/ uses nothing that only
-// a browser or only Node has; browser/ and node/ have the same file names. The
-// package starts no goroutine.
+// It owns the files and the form in which pages get them (Bundle, Lean), and makes
+// them available to Go programs that serve them (package ingest). The entry is
+// client.js. shared/ uses nothing that only a browser or only Node has; browser/
+// and node/ have the same file names. The package starts no goroutine.
 package client
 
 import (

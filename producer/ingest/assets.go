@@ -35,51 +35,79 @@ func redirectToClient(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusTemporaryRedirect)
 }
 
-// module is a module as it is sent.
-type module struct{ plain, gzip []byte }
+// asset is a file as it is sent.
+type asset struct {
+	kind        string
+	plain, gzip []byte
+}
 
-// serveModules serves JavaScript files and nothing else: without their comments,
-// and compressed for those who take it.
+// assets are the files that pages may load, by their path below /client/.
+type assets struct {
+	version string
+	files   map[string]asset
+}
+
+// serveModules serves the client and nothing else, compressed for those who take
+// it. What is asked for by the version that it has may be kept for ever; another
+// version's is refused, since its files fit only each other.
 func serveModules(files fs.FS) http.Handler {
-	load := sync.OnceValue(func() map[string]module { return loadModules(files) })
+	load := sync.OnceValues(func() (assets, error) { return loadAssets(files) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m, ok := load()[path.Clean(r.URL.Path)]
+		all, err := load()
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		name := path.Clean(r.URL.Path)
+		a, ok := all.files[name]
 		if !ok {
 			http.Error(w, "there is no such client module; the entry is /client.js", http.StatusNotFound)
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Type", "text/javascript; charset=utf-8")
+		if v := r.URL.Query().Get("v"); v != "" && path.Dir(name) != "." {
+			if v != all.version {
+				http.Error(w, "the page was loaded from another version of natscope; load it anew", http.StatusNotFound)
+				return
+			}
+			h.Set("Cache-Control", "private, max-age=31536000, immutable")
+		}
+		h.Set("Content-Type", a.kind)
 		h.Add("Vary", "Accept-Encoding")
-		data := m.plain
+		data := a.plain
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			data = m.gzip
+			data = a.gzip
 		}
 		_, _ = w.Write(data)
 	})
 }
 
-func loadModules(files fs.FS) map[string]module {
-	out := make(map[string]module)
-	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".js") {
-			return nil
+func loadAssets(files fs.FS) (assets, error) {
+	b, err := client.NewBundle(files)
+	if err != nil {
+		return assets{}, err
+	}
+	out := assets{version: b.Version, files: make(map[string]asset)}
+	for name, data := range b.Files {
+		kind := "text/javascript; charset=utf-8"
+		if path.Ext(name) == ".map" {
+			kind = "application/json"
 		}
-		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil // The files are embedded; one that cannot be read is not there.
-		}
-		m := module{plain: client.Lean(data)}
-		var b bytes.Buffer
-		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		_, _ = z.Write(m.plain)
-		_ = z.Close()
-		m.gzip = b.Bytes()
-		out[name] = m
-		return nil
-	})
-	return out
+		out.files[name] = asset{kind: kind, plain: data, gzip: compressed(data)}
+	}
+	for name, data := range b.Sources {
+		out.files["source/"+name] = asset{kind: "text/plain; charset=utf-8", plain: data, gzip: compressed(data)}
+	}
+	return out, nil
+}
+
+func compressed(data []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // admitOrigin refuses requests of foreign origins, and lets pages of admitted

@@ -1,10 +1,7 @@
 package ingest
 
 import (
-	"io/fs"
 	"net/http"
-	"path"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -34,25 +31,37 @@ func TestClientIsServed(t *testing.T) {
 	if resp.StatusCode != 307 || resp.Header.Get("Location") != "client/client.js?token=abc&name=x%20y" {
 		t.Errorf("status %d, location %q", resp.StatusCode, resp.Header.Get("Location"))
 	}
-	err := fs.WalkDir(client.Files(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		resp := get(t, r.http.URL+"/client/"+name, "http://localhost:99")
-		h := resp.Header
-		if resp.StatusCode != 200 || h.Get("Content-Type") != "text/javascript; charset=utf-8" || h.Get("Access-Control-Allow-Origin") != "http://localhost:99" || h.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: status %d, headers %v", name, resp.StatusCode, h)
-		}
-		want, _ := fs.ReadFile(client.Files(), name)
-		if got := body(t, resp, nil); got != string(client.Lean(want)) || !resp.Uncompressed {
-			t.Errorf("%s differs from the file", name)
-		}
-		return nil
-	})
+	bundle, err := client.NewBundle(client.Files())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/client/", "/client/embed.go", "/client/../client.js", "/client/shared", "/client/package.json", "/client/test/value.test.js"} {
+	for name, want := range bundle.Files {
+		for query, keep := range map[string]string{"": "no-store", "?v=" + bundle.Version: "private, max-age=31536000, immutable"} {
+			if !strings.Contains(name, "/") {
+				keep = "no-store" // Its address has the token in it.
+			}
+			resp := get(t, r.http.URL+"/client/"+name+query, "http://localhost:99")
+			h := resp.Header
+			kind := "text/javascript; charset=utf-8"
+			if strings.HasSuffix(name, ".map") {
+				kind = "application/json"
+			}
+			if resp.StatusCode != 200 || h.Get("Content-Type") != kind || h.Get("Access-Control-Allow-Origin") != "http://localhost:99" || h.Get("Cache-Control") != keep || !strings.Contains(strings.Join(h.Values("Vary"), " "), "Origin") {
+				t.Errorf("%s%s: status %d, headers %v", name, query, resp.StatusCode, h)
+			}
+			if got := body(t, resp, nil); got != string(want) || !resp.Uncompressed {
+				t.Errorf("%s differs from the file", name)
+			}
+		}
+	}
+	resp = get(t, r.http.URL+"/client/browser/start.js?v=0123", "http://localhost:99")
+	if text := body(t, resp, nil); resp.StatusCode != 404 || !strings.Contains(text, "load it anew") || resp.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("another version: status %d, %s", resp.StatusCode, text)
+	}
+	if resp := get(t, r.http.URL+"/client/source/shared/read.js", ""); resp.StatusCode != 200 {
+		t.Errorf("a source: status %d", resp.StatusCode)
+	}
+	for _, path := range []string{"/client/", "/client/embed.go", "/client/../client.js", "/client/shared", "/client/shared/read.js", "/client/source/node/start.js", "/client/package.json", "/client/test/value.test.js"} {
 		if resp := get(t, r.http.URL+path, ""); resp.StatusCode == 200 {
 			t.Errorf("%s is served", path)
 		}
@@ -73,38 +82,22 @@ func TestForeignOriginsLoadNothing(t *testing.T) {
 	}
 }
 
-// imported finds the modules that a module imports before it runs.
-var imported = regexp.MustCompile(`(?m)^(?:import|export)\b[^;]*?from '([^']+)'`)
-
-// TestClientIsSmall keeps the promise that a page loads no more than 40 KiB,
-// 10 KiB more with the first command and 25 KiB more with the first session.
+// TestClientIsSmall keeps the promise that a page loads no more than 40 KiB in two
+// files, 10 KiB more with the first command and 25 KiB more with the first session.
 func TestClientIsSmall(t *testing.T) {
-	seen := make(map[string]bool)
-	modules := loadModules(client.Files())
-	var size func(name string) int
-	size = func(name string) int {
-		if seen[name] {
-			return 0
-		}
-		seen[name] = true
-		data, err := fs.ReadFile(client.Files(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := len(modules[name].gzip)
-		for _, m := range imported.FindAllSubmatch(data, -1) {
-			n += size(path.Join(path.Dir(name), string(m[1])))
+	all, err := loadAssets(client.Files())
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func(names ...string) (n int) {
+		for _, name := range names {
+			n += len(all.files[name].gzip)
 		}
 		return n
 	}
-	start := size("client.js")
-	later := size("shared/live.js") + size("browser/tools.js")
-	session := size("shared/realm.js") + size("shared/sources.js") + size("browser/inspection.js")
+	start, later, session := size("client.js", "browser/start.js"), size("shared/live.js"), size("shared/realm.js")
 	if start > 40<<10 || start < 5<<10 || later > 10<<10 || later < 3<<10 || session > 25<<10 || session < 8<<10 {
 		t.Errorf("a page loads %d bytes after gzip, %d with the first command and %d with the first session; the limits are 40, 10 and 25 KiB", start, later, session)
-	}
-	if len(seen) < 25 || !seen["browser/overlay.js"] || !seen["shared/tree.js"] {
-		t.Errorf("the walk saw %d modules only", len(seen))
 	}
 	t.Logf("%d, %d and %d bytes after gzip", start, later, session)
 }

@@ -304,7 +304,7 @@ func TestNothingIsLoadedBeforeASession(t *testing.T) {
 	var names string
 	natstest.Until(t, "the modules are listed", func() bool {
 		run(t, ctx, `return performance.getEntriesByType('resource').map(e => e.name).filter(n => n.includes('/client/')).join()`, &names)
-		return strings.Contains(names, "shared/client.js")
+		return strings.Contains(names, "browser/start.js")
 	})
 	for _, m := range []string{"realm.js", "commands.js", "overlay.js", "live.js", "sources.js"} {
 		if strings.Contains(names, "/"+m) {

@@ -42,8 +42,11 @@ func TestConsoleOfAPage(t *testing.T) {
 	run(t, ctx, `document.body.innerHTML = '<div id=box class="a b">x</div>'; globalThis.errors = []; addEventListener('error', e => errors.push(String(e.message))); const s = document.createElement('script'); s.textContent = 'let ofThePage = 1'; document.head.append(s); globalThis.scripts = document.scripts.length`, nil)
 	l := r.look(id, "s")
 
+	if got := l.eval("let name = 'mine'; name"); got["value"] != "mine" {
+		t.Errorf("%v", got)
+	}
 	for expression, want := range map[string]any{
-		"1 + 1": 2.0, "let name = 'mine'; name": "mine", "name": "mine", "window.name": "", "const {x, ...rest} = {x: 1, y: 2}; rest.y": 2.0,
+		"1 + 1": 2.0, "name": "mine", "window.name": "", "const {x, ...rest} = {x: 1, y: 2}; rest.y": 2.0,
 		"await new Promise(r => setTimeout(r, 20, 5))": 5.0, "ofThePage": 1.0, "$('#box').id + $$('div').length": "box1", "$x('//div')[0].className": "a b",
 	} {
 		if got := l.eval(expression); got["value"] != want {
