@@ -19,6 +19,12 @@ import (
 // node runs a program with the client as its import, and returns what it wrote and how it ended.
 func (r *rig) node(text string) (output string, err error) {
 	r.t.Helper()
+	return r.nodeWith("", text)
+}
+
+// nodeWith starts the client with more options, written as ", name: value".
+func (r *rig) nodeWith(options, text string) (output string, err error) {
+	r.t.Helper()
 	client, err := filepath.Abs("../client")
 	if err != nil {
 		r.t.Fatal(err)
@@ -28,7 +34,7 @@ func (r *rig) node(text string) (output string, err error) {
 	}
 	file := filepath.Join(r.t.TempDir(), "program.mjs")
 	url := "ws" + strings.TrimPrefix(r.http.URL, "http") + "/ingest"
-	text = "import { start } from 'file://" + client + "/node/start.js';\nconst MODULES = 'file://" + client + "/node_modules/';\nconst natscope = start({ url: '" + url + "', token: '" + token + "', id: 'program' });\n" + text
+	text = "import { start } from 'file://" + client + "/node/start.js';\nconst MODULES = 'file://" + client + "/node_modules/';\nconst natscope = start({ url: '" + url + "', token: '" + token + "', id: 'program'" + options + " });\n" + text
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
@@ -138,4 +144,53 @@ func TestNodeEndsWithoutServer(t *testing.T) {
 	if err != nil || output != "done\n" || time.Since(start) > 10*time.Second {
 		t.Errorf("%v after %v: %s", err, time.Since(start), output)
 	}
+}
+
+// TestNothingLeaksFromANodeProgram sends a secret by every way that a process
+// has, in every place, and looks for it in all that was published.
+func TestNothingLeaksFromANodeProgram(t *testing.T) {
+	r := newRig(t)
+	app := r.leaky("")
+	output, err := r.nodeWith(`, redact: { secrets: true, headers: ['X-Mine'], patterns: [/`+secret[:5]+`\w+/] }`, `
+import http from 'node:http';
+const { request: undici } = await import(MODULES + 'undici/index.js');
+const base = '`+app.URL+`', secret = '`+secret+`';
+const headers = { authorization: 'Bearer ' + secret, 'x-mine': secret, 'content-type': 'application/json', cookie: 'a=' + secret };
+const body = JSON.stringify({ password: secret });
+const seen = [];
+seen.push(await new Promise((resolve, reject) => {
+	const req = http.request(base + '/json?way=http&token=' + secret, { method: 'POST', headers }, res => {
+		let text = '';
+		res.on('data', d => { text += d; });
+		res.on('end', () => resolve(text));
+	});
+	req.on('error', reject);
+	req.write(body.slice(0, 16));
+	req.end(body.slice(16));
+}));
+seen.push(await (await fetch(base + '/json?way=fetch&token=' + secret, { method: 'POST', headers, body })).text());
+seen.push(await (await undici(base + '/json?way=undici&token=' + secret, { method: 'POST', headers, body })).body.text());
+await new Promise(resolve => http.get('http://127.0.0.1:9/?way=refused&token=' + secret).on('error', resolve));
+console.log(seen.filter(text => text.includes(secret)).length, 'see what is theirs');
+for (let i = 0; i < 200 && natscope.status().state !== 'up'; i++) await new Promise(r => setTimeout(r, 20));
+await new Promise(r => setTimeout(r, 200));
+natscope.stop();
+`)
+	if err != nil || output != "3 see what is theirs\n" {
+		t.Errorf("the program ended with %v: %s", err, output)
+	}
+	r.until("the source closes", func(s *fold.Space) bool {
+		src := s.Source("program")
+		return src != nil && src.Life.Closed
+	})
+	q := r.request("program", "/json?way=http&token=[redacted]")
+	r.untilBody(q, subjects.RequestBody, `{"password":"[redacted]"}`, "complete")
+	r.untilBody(q, subjects.ResponseBody, `{"user":"ada","password":"[redacted]"}`, "complete")
+	if !q.End.Redacted || !q.BodyEnd.Value.Redacted || headerValue(q.Response.Value.Headers, "X-Mine") != "[redacted]" || headerValue(q.Start.Value.Headers, "cookie") != "a=[redacted]" {
+		t.Errorf("%+v %+v", q.Start.Value, q.End)
+	}
+	for _, path := range []string{"/json?way=fetch&token=[redacted]", "/json?way=undici&token=[redacted]", "/?way=refused&token=[redacted]"} {
+		r.request("program", path)
+	}
+	r.noSecret()
 }

@@ -200,17 +200,32 @@ func hiddenCookie(c string) string {
 	return Mark
 }
 
-// URL returns a URL without the values of the query keys of the rules, nor what
-// matches a pattern. Everything else stays as it is written.
+// URL returns a URL without the values of the query keys of the rules, in its
+// query and its fragment, nor what matches a pattern. Everything else stays as it
+// is written.
 func (r *Redactor) URL(u string) string {
 	if r == nil {
 		return u
 	}
-	if head, query, ok := strings.Cut(u, "?"); ok && len(r.query) > 0 {
-		query, fragment, hasFragment := strings.Cut(query, "#")
-		if u = head + "?" + r.form(query); hasFragment {
+	if len(r.query) > 0 {
+		head, fragment, hasFragment := strings.Cut(u, "#")
+		if u = r.queryOf(head); hasFragment {
+			// Some put tokens behind the hash, and some have whole addresses there.
+			if strings.Contains(fragment, "?") {
+				fragment = r.queryOf(fragment)
+			} else {
+				fragment = r.form(fragment)
+			}
 			u += "#" + fragment
 		}
 	}
 	return r.Text(u)
+}
+
+// queryOf redacts what is behind the question mark.
+func (r *Redactor) queryOf(u string) string {
+	if head, query, ok := strings.Cut(u, "?"); ok {
+		return head + "?" + r.form(query)
+	}
+	return u
 }

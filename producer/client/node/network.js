@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import http from 'node:http';
-import { BodyCapture } from '../shared/body.js';
-import { parseType } from '../shared/request.js';
+import { captureBody } from '../shared/checked.js';
+import { bodyType, parseType } from '../shared/request.js';
 import { callSite } from '../shared/stack.js';
 import { isOurs } from './socket.js';
 
@@ -9,7 +9,7 @@ import { isOurs } from './socket.js';
 
 /**
  * A request on its way.
- * @typedef {{id: string, request: BodyCapture, sent: boolean, answered: boolean, ended: boolean, response: BodyCapture}} Call
+ * @typedef {{id: string, request: import('../shared/body.js').BodyCapture, sent: boolean, answered: boolean, ended: boolean}} Call
  */
 
 /**
@@ -70,7 +70,7 @@ function sending(o, calls, request, chunk, encoding, last) {
   call.sent = true;
   if (call.request.bytes === 0) return;
   call.request.end('complete');
-  o.record('requestBodyEnd', { id: call.id, bytes: call.request.bytes, captured: call.request.captured, ...(call.request.truncated ? { truncated: true } : {}) });
+  o.record('requestBodyEnd', { id: call.id, bytes: call.request.bytes, captured: call.request.captured, ...(call.request.truncated ? { truncated: true } : {}), ...(call.request.redacted ? { redacted: true } : {}) });
 }
 
 /**
@@ -81,17 +81,17 @@ function sending(o, calls, request, chunk, encoding, last) {
  */
 function begin(o, request, hasBody) {
   const id = o.id();
-  const { limits, sendBody, record, faults } = o;
+  const { record, faults } = o;
+  /** @type {[string, string][]} */
+  const headers = Object.entries(request.getHeaders()).flatMap(([k, v]) => (Array.isArray(v) ? v : [v]).map(x => /** @type {[string, string]} */ ([k, String(x)])));
+  const { type, encoded } = bodyType(headers, undefined);
   /** @type {Call} */
   const call = {
-    id, sent: false, answered: false, ended: false,
-    request: new BodyCapture(sendBody, id, 'req', limits().requestBodyBytes, limits().bodyChunkBytes),
-    response: new BodyCapture(sendBody, id, 'res', limits().responseBodyBytes, limits().bodyChunkBytes),
+    id, sent: false, answered: false, ended: false, request: captureBody(o, id, 'req', type, { encoded }),
   };
   const host = request.getHeader('host') ?? request.host ?? '';
   record('start', {
-    id, method: request.method, url: `${request.protocol}//${host}${request.path}`, type: 'other', documentURL: o.base(), stack: callSite(),
-    headers: Object.entries(request.getHeaders()).flatMap(([k, v]) => (Array.isArray(v) ? v : [v]).map(x => [k, String(x)])),
+    id, method: request.method, url: `${request.protocol}//${host}${request.path}`, type: 'other', documentURL: o.base(), stack: callSite(), headers,
     ...(hasBody ? { hasBody, bodyBytes: -1 } : {}),
   });
   const error = errorOf(request);
@@ -115,10 +115,12 @@ function answered(o, call, request, response) {
   const { record, faults } = o;
   const raw = response.rawHeaders ?? [];
   const { mimeType, charset } = parseType(String(response.headers['content-type'] ?? ''));
+  /** @type {[string, string][]} */
+  const headers = Array.from({ length: raw.length / 2 }, (_, i) => [String(raw[2 * i]), String(raw[2 * i + 1])]);
+  const body = captureBody(o, call.id, 'res', mimeType, { encoded: bodyType(headers, undefined).encoded });
   const hasBody = request.method !== 'HEAD' && response.statusCode !== 204 && response.statusCode !== 304;
   record('response', {
-    id: call.id, status: response.statusCode, statusText: response.statusMessage ?? '', mimeType, hasBody, protocol: `http/${response.httpVersion}`,
-    headers: Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i], raw[2 * i + 1]]),
+    id: call.id, status: response.statusCode, statusText: response.statusMessage ?? '', mimeType, hasBody, protocol: `http/${response.httpVersion}`, headers,
     ...(charset ? { charset } : {}),
     ...(response.socket?.remoteAddress ? { remoteIP: response.socket.remoteAddress, remotePort: response.socket.remotePort } : {}),
     ...(request.reusedSocket ? { reused: true } : {}),
@@ -126,8 +128,8 @@ function answered(o, call, request, response) {
   const end = (/** @type {object} */ how, /** @type {import('../shared/protocol.js').BodyEnd} */ reason) => {
     if (call.ended) return;
     call.ended = true;
-    call.response.end(reason);
-    record('end', { id: call.id, bytes: call.response.bytes, captured: call.response.captured, ...(call.response.truncated ? { truncated: true } : {}), ...how });
+    body.end(reason);
+    record('end', { id: call.id, bytes: body.bytes, captured: body.captured, ...(body.truncated ? { truncated: true } : {}), ...(body.redacted ? { redacted: true } : {}), ...how });
   };
   // What the parser pushes is what the program will read; nothing is read for us.
   const { push } = response;
@@ -135,7 +137,7 @@ function answered(o, call, request, response) {
     faults.run(() => {
       if (chunk === null) end({}, 'complete');
       else if (!call.ended) {
-        call.response.write(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
+        body.write(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk);
         record('dataReceived', { id: call.id, bytes: chunk.length });
       }
     });

@@ -25,6 +25,8 @@ export class BodyCapture {
     this.captured = 0;
     this.ended = false;
     this.broken = false;
+    /** Whether rules changed or withheld what is told. */
+    this.redacted = false;
   }
 
   /** @returns {boolean} whether more bytes would not be kept */

@@ -5,6 +5,7 @@ import { captureFetch } from './fetch.js';
 import { recordResources } from './resources.js';
 import { captureWebSocket } from './websocket.js';
 import { captureXHR } from './xhr.js';
+import { tellable } from './checked.js';
 
 /** Where natscope's own modules come from: loading them is nothing that the page did. */
 const OWN = [new URL('../', import.meta.url).href, new URL('../../client.js', import.meta.url).href];
@@ -33,8 +34,8 @@ export function capture(client) {
   const net = {
     scope, patches, faults,
     id: () => `r${(++last).toString(36)}`,
-    record: (topic, data, t) => client.record('net', topic, JSON.stringify(data), t),
-    sendBody: m => client.sendBody(m),
+    record: (topic, data, t) => client.record('net', topic, JSON.stringify(tellable(data, client.redact)), t),
+    sendBody: m => client.sendBody(m), redact: client.redact,
     limits: () => client.link.limits, now: env.now, base: () => env.place().url,
     setTimer: env.setTimer, clearTimer: env.clearTimer,
   };

@@ -11,6 +11,9 @@ import { losslessJSON } from './lossless.js';
 import { messageOf } from './read.js';
 import { claimIdentity, randomText, remember } from './identity.js';
 import { isUnsupported } from './unsupported.js';
+import { redactor } from './redact.js';
+import { tellableURL } from './checked.js';
+import { showAddresses } from './stack.js';
 import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 
 /** @typedef {import('./unsupported.js').Unsupported} Unsupported */
@@ -41,6 +44,8 @@ export class Client {
     this.env = env;
     this.options = options;
     this.faults = new Faults();
+    /** The rules for what must not be told; a TypeError where they cannot work. */
+    this.redact = redactor(options.redact);
     this.outbox = new Outbox();
     this.questions = new Questions({ send: text => this.link.send(text), setTimer: env.setTimer, clearTimer: env.clearTimer });
     this.patches = new Patches();
@@ -91,6 +96,7 @@ export class Client {
 
   watch() {
     const { env, faults } = this;
+    if (this.redact) this.keep(showAddresses(url => tellableURL(url, this.redact)));
     faults.run(() => capture(this));
     this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t, this.live?.keep([t.value]) ?? 0)))));
     if (this.options.components !== false) watchGuests(this);
@@ -134,9 +140,15 @@ export class Client {
     this.live?.pause();
   }
 
+  /** @returns {Place} the place as it may be told */
+  place() {
+    const place = this.env.place();
+    return { ...place, url: tellableURL(place.url, this.redact) };
+  }
+
   /** @returns {import('./protocol.js').Hello} */
   hello() {
-    const place = this.env.place();
+    const place = this.place();
     this.told = place;
     return {
       type: 'hello', version: VERSION, id: this.claim?.id ?? '', realm: this.realm, now: this.env.now(),
@@ -278,7 +290,7 @@ export class Client {
 
   placeChanged() {
     if (!this.told) return;
-    const now = this.env.place();
+    const now = this.place();
     /** @type {Omit<import('./protocol.js').UpdateMessage, 'type'>} */
     const u = {};
     if (now.url !== this.told.url) u.url = now.url;

@@ -1,6 +1,6 @@
 import { encode, encodeShort } from './value.js';
 import { errorStack } from './read.js';
-import { parseStack } from './stack.js';
+import { parseStack, shownAddress } from './stack.js';
 
 /**
  * What is known of an uncaught exception.
@@ -16,7 +16,7 @@ import { parseStack } from './stack.js';
 export function exceptionJSON({ text, value, url, line, column }, kept) {
   const ref = kept || undefined;
   const stack = value instanceof Error ? parseStack(errorStack(value)) : [];
-  const place = url ? { url, line, column } : { url: stack[0]?.url, line: stack[0]?.line, column: stack[0]?.column };
+  const place = url ? { url: shownAddress(url), line, column } : { url: stack[0]?.url, line: stack[0]?.line, column: stack[0]?.column };
   const json = JSON.stringify({ text, value: encode(value), ...place, stack, ref });
   return json.length <= 64 << 10 ? json : JSON.stringify({ text, value: encodeShort(value), ...place, stack: stack.slice(0, 10), ref });
 }

@@ -1,7 +1,7 @@
 import { callSite } from './stack.js';
 import { messageOf } from './read.js';
-import { BodyCapture } from './body.js';
-import { readHeaders, readRequest, readRequestBody, parseType } from './request.js';
+import { captureBody, requestLimit } from './checked.js';
+import { bodyType, readHeaders, readRequest, readRequestBody, parseType } from './request.js';
 import { Observation, Passage, isAbort, readAlong } from './response.js';
 
 /** @typedef {import('./patch.js').Patches} Patches */
@@ -24,6 +24,7 @@ const READERS = ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData'];
  * @property {(topic: string, data: object, t?: number) => void} record t is on the page's clock; default now
  * @property {(m: import('./protocol.js').BodyMessage) => boolean} sendBody
  * @property {() => Limits} limits
+ * @property {import('./redact.js').Redactor} [redact] the rules for what must not be told
  * @property {() => number} now
  * @property {() => string} base the address that relative addresses belong to
  * @property {(f: () => void, ms: number) => unknown} setTimer
@@ -52,14 +53,16 @@ export function captureFetch(o) {
  * @param {NetOptions} o
  * @param {string} id
  * @param {{bytes: Uint8Array | Promise<Uint8Array>, total: number} | undefined} body
+ * @param {{type: string, encoded: boolean}} type
  */
-export function sendRequestBody({ record, limits, sendBody, faults }, id, body) {
-  const sink = new BodyCapture(sendBody, id, 'req', limits().requestBodyBytes, limits().bodyChunkBytes);
+export function sendRequestBody(o, id, body, { type, encoded }) {
+  const { record, faults } = o;
+  const sink = captureBody(o, id, 'req', type, { encoded });
   const finish = (/** @type {Uint8Array} */ bytes) => {
     sink.write(bytes);
     sink.end(body ? 'complete' : 'truncated', body?.total ?? 0);
     const total = body?.total ?? 0;
-    record('requestBodyEnd', { id, bytes: total, captured: sink.captured, ...(!body || sink.captured < total ? { truncated: true } : {}) });
+    record('requestBodyEnd', { id, bytes: total, captured: sink.captured, ...(!body || sink.truncated ? { truncated: true } : {}), ...(sink.redacted ? { redacted: true } : {}) });
   };
   if (body?.bytes instanceof Promise) body.bytes.then(b => faults.run(() => finish(b)), e => faults.add(e));
   else finish(body?.bytes ?? new Uint8Array());
@@ -110,15 +113,15 @@ class FetchCapture {
    * @param {unknown[]} args
    */
   start([input, init]) {
-    const { record, base, limits } = this.o;
+    const { record, base } = this.o;
     const info = readRequest(input, init, base());
     const id = this.o.id();
-    const body = info.hasBody ? readRequestBody(info.body, limits().requestBodyBytes) : undefined;
+    const body = info.hasBody ? readRequestBody(info.body, requestLimit(this.o)) : undefined;
     record('start', {
       id, method: info.method, url: info.url, headers: info.headers, type: 'fetch', documentURL: base(), stack: callSite(),
       ...(info.hasBody ? { hasBody: true, bodyBytes: body ? body.total : -1 } : {}),
     });
-    if (info.hasBody) sendRequestBody(this.o, id, body);
+    if (info.hasBody) sendRequestBody(this.o, id, body, bodyType(info.headers, info.body));
     return { id, signal: info.signal, url: info.url };
   }
 
@@ -136,7 +139,7 @@ class FetchCapture {
    * @param {Response} response
    */
   responded(call, response) {
-    const { record, limits, sendBody, now, setTimer, clearTimer, faults } = this.o;
+    const { record, now, setTimer, clearTimer, faults } = this.o;
     const { mimeType, charset } = parseType(response.headers.get('content-type') ?? '');
     const hasBody = Boolean(this.nativeBody?.call(response));
     record('response', {
@@ -144,11 +147,12 @@ class FetchCapture {
       ...(charset ? { charset } : {}),
       ...(response.url && response.url !== call.url ? { url: response.url } : {}),
     });
-    const body = new BodyCapture(sendBody, call.id, 'res', limits().responseBodyBytes, limits().bodyChunkBytes);
+    const events = mimeType === 'text/event-stream';
+    const body = captureBody(this.o, call.id, 'res', mimeType, { events });
     /** @type {unknown} */
     let timer;
     const seen = new Observation({
-      id: call.id, body, record, now, events: mimeType === 'text/event-stream', signal: call.signal,
+      id: call.id, body, record, now, events, signal: call.signal,
       done: () => clearTimer(timer),
     });
     if (!hasBody) {

@@ -67,6 +67,17 @@ export function readRequestBody(body, limit) {
 }
 
 /**
+ * @param {HeaderList} headers of the request
+ * @param {unknown} body
+ * @returns {{type: string, encoded: boolean}} the content type that the body goes with, and whether it has a content encoding
+ */
+export function bodyType(headers, body) {
+  const of = (/** @type {string} */ name) => headers.find(([k]) => k.toLowerCase() === name)?.[1];
+  const own = body instanceof URLSearchParams ? 'application/x-www-form-urlencoded' : typeof Blob !== 'undefined' && body instanceof Blob ? body.type : '';
+  return { type: of('content-type') ?? own, encoded: !/^(?:identity)?$/i.test(of('content-encoding')?.trim() ?? '') };
+}
+
+/**
  * @param {string} text
  * @param {number} limit
  * @returns {{bytes: Uint8Array, total: number}}

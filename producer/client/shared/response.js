@@ -27,7 +27,7 @@ export class Observation {
     this.now = now;
     this.signal = signal;
     this.done = done;
-    this.parser = events ? new EventStreamParser(e => record('message', { id, event: e.event, eventId: e.id, data: e.data })) : undefined;
+    this.parser = events ? new EventStreamParser(e => record('message', { id, event: e.event, eventId: e.id, data: e.data, ...(e.size > e.data.length ? { bytes: e.size } : {}) })) : undefined;
     /** Whether the page began to read. */
     this.begun = false;
     this.ended = false;
@@ -63,11 +63,11 @@ export class Observation {
     this.ended = true;
     this.report();
     const aborted = canceled || isAbort(error, this.signal);
+    this.body.end(error !== undefined || aborted ? 'aborted' : truncated ? 'truncated' : 'complete');
     const cut = truncated || this.body.truncated;
-    this.body.end(error !== undefined || aborted ? 'aborted' : cut ? 'truncated' : 'complete');
     this.record('end', {
       id: this.id, bytes: this.body.bytes, captured: this.body.captured,
-      ...(cut ? { truncated: true } : {}),
+      ...(cut ? { truncated: true } : {}), ...(this.body.redacted ? { redacted: true } : {}),
       ...(error !== undefined ? { error: messageOf(error) } : {}),
       ...(aborted ? { canceled: true } : {}),
     });
@@ -101,7 +101,8 @@ export async function readAlong(copy, seen) {
         return;
       }
       seen.chunk(value);
-      if (seen.body.full) {
+      // Events are told also of a stream whose bytes are not kept any more.
+      if (seen.body.full && !seen.parser) {
         seen.end({ truncated: true });
         await reader.cancel();
         return;

@@ -1,4 +1,5 @@
 import { CommandError } from './failure.js';
+import { shownAddress } from './stack.js';
 
 /** How large a script or source map may be, and how many scripts are listed. */
 const MAX_TEXT = 8 << 20;
@@ -101,11 +102,11 @@ export class Catalog {
     const map = sourceMapOf(text);
     if (map && !map.startsWith('data:')) {
       const full = absolute(map, s.url);
-      this.maps.set(map, full).set(full, full);
+      this.maps.set(map, full).set(full, full).set(shownAddress(map), full).set(shownAddress(full), full);
     }
     s.parsed = {
-      scriptId: s.id, url: s.url, startLine: 0, startColumn: 0, endLine: lines.length - 1, endColumn: lines[lines.length - 1].length,
-      executionContextId: 1, hash: '', length: text.length, ...(s.esm ? { isModule: true } : {}), ...(map && !s.page ? { sourceMapURL: map } : {}),
+      scriptId: s.id, url: shownAddress(s.url), startLine: 0, startColumn: 0, endLine: lines.length - 1, endColumn: lines[lines.length - 1].length,
+      executionContextId: 1, hash: '', length: text.length, ...(s.esm ? { isModule: true } : {}), ...(map && !s.page ? { sourceMapURL: map.startsWith('data:') ? map : shownAddress(map) } : {}),
     };
     for (const w of this.watchers) w(s.parsed);
   }

@@ -1,4 +1,4 @@
-/** @typedef {{event: string, id: string, data: string}} StreamEvent */
+/** @typedef {{event: string, id: string, data: string, size: number}} StreamEvent what is kept of the data, and the size of all of it in UTF-16 units */
 
 /** How long one event gets before the rest of it is cut. */
 const MAX_EVENT = 64 << 10;
@@ -18,6 +18,9 @@ export class EventStreamParser {
     this.event = '';
     this.id = '';
     this.data = '';
+    this.size = 0;
+    /** How much of the line was cut. */
+    this.dropped = 0;
     this.any = false;
   }
 
@@ -32,9 +35,11 @@ export class EventStreamParser {
     const lines = text.split(/\r\n|\n|\r/);
     for (let i = 0; i < lines.length; i++) {
       if (this.line.length < MAX_EVENT) this.line += lines[i];
+      else this.dropped += lines[i].length;
       if (i + 1 < lines.length) {
         this.take(this.line);
         this.line = '';
+        this.dropped = 0;
       }
     }
   }
@@ -42,8 +47,9 @@ export class EventStreamParser {
   /** @param {string} line */
   take(line) {
     if (line === '') {
-      if (this.any) this.emit({ event: this.event || 'message', id: this.id, data: this.data });
+      if (this.any) this.emit({ event: this.event || 'message', id: this.id, data: this.data, size: this.size });
       this.event = this.data = '';
+      this.size = 0;
       this.any = false;
       return;
     }
@@ -55,6 +61,7 @@ export class EventStreamParser {
       case 'event': this.event = value; break;
       case 'id': if (!value.includes('\0')) this.id = value; break;
       case 'data':
+        this.size += value.length + this.dropped + (this.any ? 1 : 0);
         if (this.data.length < MAX_EVENT) this.data += this.any ? '\n' + value : value;
         this.any = true;
         break;

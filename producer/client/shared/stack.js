@@ -6,6 +6,29 @@ const OWN = ['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p);
 
 const MAX_FRAMES = 50;
 
+/** How the address of a frame is told. There is one client in a realm. */
+let shown = (/** @type {string} */ url) => url;
+
+/**
+ * Says how the addresses of frames are told from now on.
+ * @param {(url: string) => string} f
+ * @returns {() => void} ends it
+ */
+export function showAddresses(f) {
+  shown = f;
+  return () => {
+    if (shown === f) shown = url => url;
+  };
+}
+
+/**
+ * @param {string} url
+ * @returns {string} the address as it is told
+ */
+export function shownAddress(url) {
+  return shown(url);
+}
+
 /** The frame of code that was evaluated for somebody: V8 tells the place of the eval, which is ours. */
 const EVALUATED = /^(\s+at )(?:(?!eval \()(.*?) \()?(?:eval \()?eval at .*, (<anonymous>:\d+:\d+)\)?$/;
 
@@ -62,5 +85,5 @@ function parseLine(line) {
   m ??= /^(?:(.*?)@)?((?:[a-z][a-z0-9+.-]*:|\/).*?):(\d+):(\d+)$/i.exec(line);
   if (!m) return undefined;
   const name = (m[1] ?? '').replace(/^(async|new) /, '').slice(0, 200);
-  return { function: name === '<anonymous>' ? '' : name, url: m[2].slice(0, 2000), line: Number(m[3]), column: Number(m[4]) };
+  return { function: name === '<anonymous>' ? '' : name, url: shown(m[2].slice(0, 2000)), line: Number(m[3]), column: Number(m[4]) };
 }

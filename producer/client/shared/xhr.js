@@ -1,13 +1,13 @@
-import { BodyCapture } from './body.js';
+import { MAX_CHECKED, captureBody, requestLimit } from './checked.js';
 import { sendRequestBody } from './fetch.js';
-import { parseType, readRequestBody } from './request.js';
+import { bodyType, parseType, readRequestBody } from './request.js';
 import { callSite } from './stack.js';
 
 /** @typedef {import('./fetch.js').NetOptions} NetOptions */
 
 /**
  * A request on its way.
- * @typedef {{id: string, answered: boolean, ended: boolean, loaded: number}} Call
+ * @typedef {{id: string, answered: boolean, ended: boolean, loaded: number, type: string}} Call
  */
 
 /**
@@ -83,16 +83,16 @@ function opened(o, before, [method, url, async]) {
  * @param {() => Xhr | undefined} current what is known of the XMLHttpRequest, which may be opened again
  */
 function start(o, x, xhr, body, current) {
-  const { record, limits, base, faults } = o;
+  const { record, base, faults } = o;
   const id = o.id();
   const hasBody = body !== undefined && body !== null && x.method !== 'GET' && x.method !== 'HEAD';
-  const read = hasBody ? readRequestBody(body, limits().requestBodyBytes) : undefined;
-  x.call = { id, answered: false, ended: false, loaded: 0 };
+  const read = hasBody ? readRequestBody(body, requestLimit(o)) : undefined;
+  x.call = { id, answered: false, ended: false, loaded: 0, type: '' };
   record('start', {
     id, method: x.method, url: x.url, headers: x.headers, type: 'xhr', documentURL: base(), stack: callSite(),
     ...(hasBody ? { hasBody: true, bodyBytes: read ? read.total : -1 } : {}),
   });
-  if (hasBody) sendRequestBody(o, id, read);
+  if (hasBody) sendRequestBody(o, id, read, bodyType(x.headers, body));
   if (x.watched) return;
   x.watched = true;
   // The page's own listeners are before these, since it added them before it sent.
@@ -120,6 +120,7 @@ function answered(o, c, x, xhr) {
     return [line.slice(0, colon), line.slice(colon + 1).trim()];
   });
   const { mimeType, charset } = parseType(xhr.getResponseHeader('content-type') ?? '');
+  c.type = mimeType;
   o.record('response', {
     id: c.id, status: xhr.status, statusText: xhr.statusText, headers, mimeType, hasBody: x.method !== 'HEAD' && xhr.status !== 204 && xhr.status !== 304,
     ...(charset ? { charset } : {}),
@@ -154,7 +155,7 @@ function ended(o, x, xhr, type, error) {
     return;
   }
   answered(o, c, x, xhr);
-  const body = responseBody(xhr, o.limits().responseBodyBytes);
+  const body = responseBody(xhr, o.redact?.concerns(c.type) ? MAX_CHECKED : o.limits().responseBodyBytes);
   if (!(body?.bytes instanceof Promise)) {
     finish(o, c, { body: body && { bytes: body.bytes, total: body.total } });
     return;
@@ -178,16 +179,15 @@ function finish(o, c, { body, error, canceled }) {
     o.record('error', { id: c.id, text: error ?? 'canceled', ...(canceled ? { canceled } : {}) });
     return;
   }
-  const { limits, sendBody, record } = o;
-  const sink = new BodyCapture(sendBody, c.id, 'res', limits().responseBodyBytes, limits().bodyChunkBytes);
+  const sink = captureBody(o, c.id, 'res', c.type);
   if (body) sink.write(body.bytes);
   const total = Math.max(body?.total ?? 0, c.loaded);
-  const cut = sink.captured < total;
-  sink.end(error !== undefined || canceled ? 'aborted' : cut ? 'truncated' : 'complete', total);
+  sink.end(error !== undefined || canceled ? 'aborted' : 'complete', total);
+  const cut = sink.truncated || sink.bytes < total;
   progress(o, c, total);
-  record('end', {
+  o.record('end', {
     id: c.id, bytes: total, captured: sink.captured,
-    ...(cut ? { truncated: true } : {}), ...(error !== undefined ? { error } : {}), ...(canceled ? { canceled } : {}),
+    ...(cut ? { truncated: true } : {}), ...(sink.redacted ? { redacted: true } : {}), ...(error !== undefined ? { error } : {}), ...(canceled ? { canceled } : {}),
   });
 }
 

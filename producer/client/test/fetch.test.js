@@ -4,6 +4,8 @@ import test, { after, before } from 'node:test';
 import { captureFetch } from '../shared/fetch.js';
 import { Faults } from '../shared/faults.js';
 import { Patches } from '../shared/patch.js';
+import { tellable } from '../shared/checked.js';
+import { redactor } from '../shared/redact.js';
 import { DEFAULT_LIMITS } from '../shared/protocol.js';
 
 const CHUNK = 64 << 10;
@@ -27,6 +29,17 @@ before(async () => {
         break;
       }
       case '/hang': break;
+      case '/json': {
+        const body = JSON.stringify({ user: 'ada', password: 'hunter2', list: [1] });
+        res.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'sid=hunter2; Path=/', location: '/x?token=hunter2' });
+        for (const c of body) res.write(c);
+        res.end();
+        break;
+      }
+      case '/huge': res.setHeader('content-type', 'text/plain'); res.end('hunter2'.repeat(300000)); break;
+      case '/cut': res.setHeader('content-type', 'application/json'); res.write('{"password":"hunter2",'); setImmediate(() => res.destroy()); break;
+      case '/picture': res.setHeader('content-type', 'image/png'); res.end('PNG hunter2'); break;
+      case '/events': res.setHeader('content-type', 'text/event-stream'); res.end('data: {"password":"hunter2"}\n\ndata: hunter2 is here\n\ndata: ' + 'x'.repeat(500000) + '\n\ndata: harmless\n\n'); break;
       default: res.statusCode = 404; res.end('none');
     }
   });
@@ -40,16 +53,18 @@ after(() => {
 });
 
 /** Captures the fetches of this very process, with a scope of its own for fetch. */
-function rig(t, limits = {}) {
+function rig(t, limits = {}, rules = undefined) {
   const records = [], bodies = [];
   const patches = new Patches();
   const faults = new Faults();
   const timers = [];
   let serial = 0;
+  const redact = redactor(rules);
   const scope = { fetch: globalThis.fetch.bind(globalThis), Response };
   captureFetch({
     scope, patches, faults, id: () => `r${++serial}`,
-    record: (topic, data) => records.push({ topic, ...JSON.parse(JSON.stringify(data)) }),
+    record: (topic, data) => records.push({ topic, ...JSON.parse(JSON.stringify(tellable(data, redact))) }),
+    redact,
     sendBody: m => { bodies.push(m); return true; },
     limits: () => ({ ...DEFAULT_LIMITS, ...limits }),
     now: () => performance.now(), base: () => `${base}/page`,
@@ -270,4 +285,73 @@ test('odd arguments do to the page what they did', async t => {
   const once = (function* () { yield ['x-once', '1']; })();
   assert.equal(await (await r.scope.fetch(`${base}/text`, { headers: once })).text(), 'hello wörld');
   await r.ended(3);
+});
+
+const RULES = { secrets: true, headers: ['X-Mine'], patterns: ['hunter2 is'] };
+
+test('what the rules name is told nowhere, and the page sees all of it', async t => {
+  const r = rig(t, {}, RULES);
+  const headers = { Authorization: 'Bearer hunter2', 'X-Mine': 'hunter2', 'Content-Type': 'application/json' };
+  const response = await r.scope.fetch(`${base}/json?token=hunter2&a=1#access_token=hunter2`, { method: 'POST', headers, body: '{"password":"hunter2","a":1}' });
+  assert.equal((await response.json()).password, 'hunter2');
+  await r.ended();
+  assert.equal(r.body('req'), '{"password":"[redacted]","a":1}');
+  assert.equal(r.body('res'), '{"user":"ada","password":"[redacted]","list":[1]}');
+  const [start] = r.of('start'), [sent] = r.of('requestBodyEnd'), [end] = r.of('end');
+  assert.equal(start.url, `${base}/json?token=[redacted]&a=1#access_token=[redacted]`);
+  assert.deepEqual([sent.redacted, sent.truncated, end.redacted, end.truncated], [true, undefined, true, undefined]);
+  assert.equal(end.bytes, 46, 'what passed, not what is told');
+  assert.ok(!JSON.stringify([r.records, r.bodies]).includes('hunter2'), JSON.stringify(r.records));
+  assert.ok(JSON.stringify(r.records).includes('Bearer [redacted]') && JSON.stringify(r.records).includes('sid=[redacted]'));
+});
+
+test('what cannot be checked as a whole is withheld; types without text, and bodies without secrets, are as they were', async t => {
+  const r = rig(t, {}, RULES);
+  const big = await r.scope.fetch(`${base}/huge`);
+  assert.equal((await big.text()).length, 2100000);
+  await r.ended(1);
+  await (await r.scope.fetch(`${base}/cut`)).text().catch(() => {});
+  await r.ended(2);
+  await (await r.scope.fetch(`${base}/picture`)).text();
+  await r.ended(3);
+  await (await r.scope.fetch(`${base}/text`)).text();
+  await r.ended(4);
+  await (await r.scope.fetch(`${base}/echo`, { method: 'POST', body: new Uint8Array([31, 139]), headers: { 'content-encoding': 'gzip' } })).text();
+  await r.ended(5);
+  const flags = r.of('end').map(e => [Boolean(e.redacted), Boolean(e.truncated)]);
+  assert.deepEqual(flags, [[true, true], [true, true], [false, false], [false, false], [false, false]]);
+  const [sent] = r.of('requestBodyEnd');
+  assert.deepEqual([sent.captured, sent.truncated, sent.redacted], [0, true, true]);
+  const told = Buffer.concat(r.bodies.filter(b => b.data).map(b => Buffer.from(b.data, 'base64'))).toString('latin1');
+  assert.equal(told.replace('\x1f\x8b', ''), 'PNG hunter2hello w\xc3\xb6rld');
+});
+
+test('of an event stream the events are told, each checked', async t => {
+  const r = rig(t, {}, RULES);
+  await (await r.scope.fetch(`${base}/events`)).text();
+  await r.ended();
+  assert.deepEqual(r.of('message').map(m => m.data), ['{"password":"[redacted]"}', '[redacted] here', '[redacted]', 'harmless']);
+  assert.equal(r.body('res'), '');
+});
+
+test('many bodies that wait to be checked are bounded', async t => {
+  const r = rig(t, {}, RULES);
+  const { captureBody } = await import('../shared/checked.js');
+  const o = { redact: redactor(RULES), sendBody: () => true, limits: () => DEFAULT_LIMITS };
+  const open = Array.from({ length: 40 }, (_, i) => captureBody(o, `r${i}`, 'res', 'text/plain'));
+  for (const b of open) b.write(new Uint8Array(1 << 20));
+  assert.equal(open.filter(b => !b.full).length, 16);
+  for (const b of open) b.end('complete');
+  const again = captureBody(o, 'x', 'res', 'text/plain');
+  again.write(new Uint8Array(1 << 20));
+  assert.ok(!again.full, 'what was told waits no more');
+  again.end('complete');
+  assert.equal(r.records.length, 0);
+});
+
+test('passwords in addresses are never told, with rules or without', () => {
+  for (const [url, want] of [
+    ['http://ada:p@ss:w@a.test/x?a=b@c', 'http://ada:xxxxx@a.test/x?a=b@c'], ['http://ada@a.test/', 'http://ada@a.test/'],
+    ['http://a.test/x:y@z', 'http://a.test/x:y@z'], ['http://a.test/?u=http://a:b@c', 'http://a.test/?u=http://a:b@c'],
+  ]) assert.equal(tellable({ url }, undefined).url, want);
 });

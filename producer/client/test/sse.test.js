@@ -4,10 +4,10 @@ import { EventStreamParser } from '../shared/sse.js';
 
 const STREAM = '\ufeff: comment\r\nid: 1\r\nevent: tick\r\ndata: one\r\ndata: two\r\n\r\ndata:no space\n\ndata\n\nid: ü\rdata: \u{1F600}\r\rretry: 10\n\nevent: lost\n\ndata: unfinished';
 const WANT = [
-  { event: 'tick', id: '1', data: 'one\ntwo' },
-  { event: 'message', id: '1', data: 'no space' },
-  { event: 'message', id: '1', data: '' },
-  { event: 'message', id: 'ü', data: '\u{1F600}' },
+  { event: 'tick', id: '1', data: 'one\ntwo', size: 7 },
+  { event: 'message', id: '1', data: 'no space', size: 8 },
+  { event: 'message', id: '1', data: '', size: 0 },
+  { event: 'message', id: 'ü', data: '\u{1F600}', size: 2 },
 ];
 
 test('a stream means the same however it is cut', () => {
@@ -27,4 +27,5 @@ test('an endless line is bounded', () => {
   for (let i = 0; i < 100; i++) p.write(new Uint8Array(10000).fill(97));
   p.write(new TextEncoder().encode('\n\n'));
   assert.ok(got[0].data.length < 100000);
+  assert.equal(got[0].size, 1000000, 'the size is that of all');
 });
