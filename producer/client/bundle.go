@@ -226,6 +226,11 @@ func (b *bundler) write(p part) error {
 		out.WriteByte('\n')
 		m.line(source, at)
 	}
+	if p.name == parts[0][0] {
+		// Most of what is here runs at the start. Chromium then compiles all of it
+		// beside the main thread, rather than each function when it is called first.
+		emit("//# allFunctionsCalledOnLoad", -1, 0)
+	}
 	for _, line := range b.imports(p) {
 		emit(line, -1, 0)
 	}

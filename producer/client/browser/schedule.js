@@ -22,3 +22,16 @@ export function nextFlush(f) {
   const timer = setTimeout(once, HIDDEN_EVERY);
   requestAnimationFrame(once);
 }
+
+/** How long at most what can wait is put off, in milliseconds. */
+const IDLE_WAIT = 200;
+
+/**
+ * Calls f when the page has nothing else to do, or soon at the latest.
+ * @param {() => void} f
+ */
+export function whenIdle(f) {
+  // A hidden page has no frames between which it would be idle.
+  if (document.visibilityState === 'hidden' || typeof requestIdleCallback !== 'function') setTimeout(f, 0);
+  else requestIdleCallback(() => f(), { timeout: IDLE_WAIT });
+}

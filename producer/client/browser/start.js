@@ -7,7 +7,7 @@ import { tellAgent, watchAgent } from './agent.js';
 import { watchNetwork } from './network.js';
 import { watchResources } from './resources.js';
 import { ground, runtime } from './ground.js';
-import { nextFlush } from './schedule.js';
+import { nextFlush, whenIdle } from './schedule.js';
 
 /**
  * Starts natscope in this page. Later calls return the client that runs.
@@ -21,7 +21,7 @@ export function start(options) {
   return launch({
     scope: globalThis,
     runtime: runtime(), kind: 'client',
-    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush, watchAgent, tellAgent,
+    place, watchPlace, watchResources, watchNetwork, watchLife, watchErrors, connect, nextFlush, whenIdle, watchAgent, tellAgent,
     tools: () => import('./tools.js'),
     svelte: () => import('./svelte.js'),
     inspection: () => import('./inspection.js'),

@@ -8,3 +8,11 @@ const EVERY = 16;
 export function nextFlush(f) {
   setTimeout(f, EVERY).unref();
 }
+
+/**
+ * Calls f at once: a process that starts has nobody waiting for its next frame.
+ * @param {() => void} f
+ */
+export function whenIdle(f) {
+  f();
+}

@@ -88,10 +88,17 @@ export class Client {
     this.loading = undefined;
   }
 
-  /** Begins to capture, and to connect as soon as the page has an id. */
+  /**
+   * Begins to capture at once, and to connect when the page is idle: its storage,
+   * which is asked for its id, may keep it waiting for another process.
+   */
   start() {
     this.faults.run(() => this.watch());
-    this.connect().catch(e => this.faults.add(e));
+    this.env.whenIdle(() => this.faults.run(() => {
+      if (this.stopped) return;
+      this.keep(this.env.watchPlace(() => this.faults.run(() => this.placeChanged())));
+      if (!this.away) this.connect().catch(e => this.faults.add(e));
+    }));
   }
 
   watch() {
@@ -100,7 +107,6 @@ export class Client {
     faults.run(() => capture(this));
     this.keep(env.watchErrors(t => faults.run(() => this.record('console', 'exception', exceptionJSON(t, this.live?.keep([t.value]) ?? 0)))));
     if (this.options.components !== false) watchGuests(this);
-    this.keep(env.watchPlace(() => faults.run(() => this.placeChanged())));
     this.keep(env.watchLife({
       leave: () => faults.run(() => this.leave()),
       back: () => faults.run(() => this.back()),

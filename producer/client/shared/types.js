@@ -50,6 +50,7 @@
  * @property {() => Promise<import('./realm.js').Inspection & import('./sources.js').ScriptGround>} inspection loads what sessions need
  * @property {typeof fetch} fetch the environment's own, which nobody captures
  * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
+ * @property {(f: () => void) => void} whenIdle calls f when nothing else is to do, or soon at the latest
  * @property {() => number} now milliseconds on a monotonic clock
  * @property {(f: () => void, ms: number) => unknown} setTimer
  * @property {(timer: any) => void} clearTimer
