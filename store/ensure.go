@@ -24,27 +24,37 @@ const (
 )
 
 // EnsureStreams creates the streams of a space, or brings the limits of
-// existing ones up to date. The error wraps ErrNoJetStream, or names the stream
-// and what the server said.
+// existing ones up to date. A stream that exists stays on disk or in memory as it
+// was made, whatever s says: no server can change that, and two natscope that serve
+// one space need not know how the other was started. The error wraps ErrNoJetStream,
+// or names the stream and what the server said.
 func EnsureStreams(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage) error {
 	return ensureAll(ctx, js, space, s, ensureMax)
 }
 
 func ensureAll(ctx context.Context, js jetstream.JetStream, space subjects.Space, s subjects.Storage, timeout time.Duration) error {
-	for _, c := range []jetstream.StreamConfig{
-		subjects.RecordStream(space, s), subjects.BodyStream(space, s), subjects.AuditStream(space, s), subjects.StateStream(space, s),
+	for _, config := range []func(subjects.Space, subjects.Storage) jetstream.StreamConfig{
+		subjects.RecordStream, subjects.BodyStream, subjects.AuditStream, subjects.StateStream,
 	} {
-		if err := ensure(ctx, js, c, timeout); err != nil {
+		if err := ensure(ctx, js, func(s subjects.Storage) jetstream.StreamConfig { return config(space, s) }, s, timeout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, timeout time.Duration) error {
+func ensure(ctx context.Context, js jetstream.JetStream, config func(subjects.Storage) jetstream.StreamConfig, s subjects.Storage, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	c := config(s)
 	_, err := js.CreateOrUpdateStream(ctx, c)
+	if refused(err, errStreamConfig) {
+		if old, lookErr := js.Stream(ctx, c.Name); lookErr == nil && old.CachedInfo().Config.Storage != c.Storage {
+			s.Memory = !s.Memory
+			c = config(s)
+			_, err = js.CreateOrUpdateStream(ctx, c)
+		}
+	}
 	var api *jetstream.APIError
 	switch {
 	case err == nil:
@@ -54,9 +64,14 @@ func ensure(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfi
 	case errors.As(err, &api) && (api.ErrorCode == errMemory || api.ErrorCode == errStorage || noRoom(api)):
 		return fmt.Errorf("store: create stream %s of at most %d MiB: %w; raise the server's max_memory_store or max_file_store, or choose smaller limits (Storage)", c.Name, c.MaxBytes>>20, err)
 	case errors.As(err, &api) && api.ErrorCode == errStreamConfig:
-		return fmt.Errorf("store: stream %s exists with settings that cannot change, such as its storage: %w; use another space, or delete the stream", c.Name, err)
+		return fmt.Errorf("store: stream %s exists with settings that cannot change: %w; use another space, or delete the stream", c.Name, err)
 	}
 	return fmt.Errorf("store: create stream %s: %w", c.Name, err)
+}
+
+func refused(err error, code jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == code
 }
 
 // The server's codes for what does not get better by itself.

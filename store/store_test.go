@@ -264,12 +264,27 @@ func TestEnsureStreams(t *testing.T) {
 	if err != nil || s.CachedInfo().Config.MaxBytes != 1<<20 || s.CachedInfo().Config.MaxAge != time.Minute {
 		t.Errorf("limits did not change: %v %+v", err, s)
 	}
-	err = EnsureStreams(t.Context(), js, "t", subjects.Storage{Memory: true})
-	if err == nil || !strings.Contains(err.Error(), "another space") {
-		t.Errorf("changing the storage: %v", err)
-	}
-	if _, err := Start(t.Context(), Options{Conn: js.Conn(), Space: "t", Storage: subjects.Storage{Memory: true}}); err == nil || !strings.Contains(err.Error(), "another space") {
-		t.Errorf("a store that wants another storage: %v", err)
+}
+
+// Streams stay where they were made: a store that was started otherwise works on
+// them, and takes the limits of where they are for those that nobody chose.
+func TestStreamsStayOnDiskOrInMemory(t *testing.T) {
+	for _, made := range []subjects.Storage{{Memory: true}, {}} {
+		srv := natstest.Start(t)
+		js := srv.JetStream()
+		if err := EnsureStreams(t.Context(), js, "t", made); err != nil {
+			t.Fatal(err)
+		}
+		startStore(t, srv, patient, subjects.Storage{Memory: !made.Memory})
+		for _, want := range []jetstream.StreamConfig{subjects.RecordStream("t", made), subjects.BodyStream("t", made), subjects.AuditStream("t", made), subjects.StateStream("t", made)} {
+			s, err := js.Stream(t.Context(), want.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.CachedInfo().Config; got.Storage != want.Storage || got.MaxBytes != want.MaxBytes {
+				t.Errorf("%s is in %s with at most %d bytes, want %s with %d", want.Name, got.Storage, got.MaxBytes, want.Storage, want.MaxBytes)
+			}
+		}
 	}
 }
 
