@@ -13,6 +13,11 @@ import (
 // BenchmarkEvaluate compares an evaluation over NATS with one on the engine's own port.
 func BenchmarkEvaluate(b *testing.B) { compare(b, "runtime.evaluate", `{"expression":"1+1"}`) }
 
+// BenchmarkLargeResult compares an evaluation with a result of 10 MB.
+func BenchmarkLargeResult(b *testing.B) {
+	compare(b, "runtime.evaluate", `{"expression":"'x'.repeat(10e6)","returnByValue":true}`)
+}
+
 // BenchmarkStep compares a step in the debugger, from the command to the next
 // pause, over NATS with one on the engine's own port.
 func BenchmarkStep(b *testing.B) {

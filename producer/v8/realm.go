@@ -69,10 +69,6 @@ const (
 	stepWithin = 30 * time.Second
 	// maxCalls is how many calls of console methods keep their objects for a session.
 	maxCalls = 1000
-	// maxConsoleText is how much of a string is told of a console message that is too long for an event, in bytes.
-	maxConsoleText = 100_000
-	// largeEvent is from where on an event may be too long.
-	largeEvent = 900 << 10
 )
 
 // Capabilities implements producer.Realm.
@@ -195,6 +191,8 @@ func refusal(method string, err error) error {
 	switch {
 	case errors.As(err, &p) && p.Code == notFound:
 		return fmt.Errorf("%w: the engine does not know %s", realm.ErrUnsupported, method)
+	case errors.As(err, &p) && p.Code == codeOverlong:
+		return fmt.Errorf("%w: %s", realm.ErrTooLarge, p.Message)
 	case errors.As(err, &p) && p.Code == -32602:
 		return fmt.Errorf("%w: %w", realm.ErrMalformed, err)
 	case errors.As(err, &p):
@@ -320,6 +318,7 @@ func (s *session) event(method string, params json.RawMessage) {
 	if !ok {
 		return
 	}
+	params = fit(method, params)
 	switch method {
 	case "Debugger.paused":
 		s.paused.Store(true)
@@ -329,9 +328,6 @@ func (s *session) event(method string, params json.RawMessage) {
 		s.catalog.add(params)
 	case "Runtime.consoleAPICalled":
 		s.keep(params)
-		if len(params) > largeEvent {
-			params = shorten(params)
-		}
 	}
 	s.tell(name, params)
 	switch method {
@@ -418,30 +414,6 @@ func (s *session) keep(params json.RawMessage) {
 	for _, id := range old {
 		c.start("Runtime.releaseObject", map[string]string{"objectId": id}, func(json.RawMessage, error) {})
 	}
-}
-
-// shorten cuts the strings of a console message that no event can carry.
-func shorten(params json.RawMessage) json.RawMessage {
-	var m map[string]json.RawMessage
-	var args []map[string]json.RawMessage
-	if json.Unmarshal(params, &m) != nil || json.Unmarshal(m["args"], &args) != nil {
-		return params
-	}
-	for _, a := range args {
-		var text string
-		if len(a["value"]) > maxConsoleText && json.Unmarshal(a["value"], &text) == nil {
-			a["value"], _ = json.Marshal(cut(text, maxConsoleText) + fmt.Sprintf("… (%d bytes in all)", len(text)))
-		}
-		if len(a["description"]) > maxConsoleText && json.Unmarshal(a["description"], &text) == nil {
-			a["description"], _ = json.Marshal(cut(text, maxConsoleText) + "…")
-		}
-	}
-	m["args"], _ = json.Marshal(args)
-	out, err := json.Marshal(m)
-	if err != nil {
-		return params
-	}
-	return out
 }
 
 // dial opens a connection of its own to the target.

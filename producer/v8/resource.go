@@ -2,6 +2,7 @@ package v8
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -74,6 +76,10 @@ func (s *session) loadResource(ctx context.Context, params json.RawMessage, repl
 		reply(nil, fmt.Errorf("%w: no script of this session names %.200q as its source map, and nothing else can be loaded", realm.ErrRefused, p.URL))
 		return
 	}
+	if id, ok := strings.CutPrefix(p.URL, insideMap); ok {
+		s.loadInside(ctx, id, reply)
+		return
+	}
 	s.x.w.a.all.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, resourceWithin)
 		defer cancel()
@@ -87,6 +93,57 @@ func (s *session) loadResource(ctx context.Context, params json.RawMessage, repl
 			reply(realm.LoadResourceResult{Content: string(data)}, nil)
 		}
 	})
+}
+
+// insideMap begins the address of a source map that a script has inside, and that
+// is too long to be told with the script. The script's id follows.
+const insideMap = "natscope-inside:"
+
+// loadInside takes a source map out of the script that has it.
+func (s *session) loadInside(ctx context.Context, id string, reply func(any, error)) {
+	params, _ := json.Marshal(map[string]string{"scriptId": id})
+	s.Do(ctx, "debugger.getScriptSource", params, func(result any, err error) {
+		raw, _ := result.(json.RawMessage)
+		var r struct {
+			Source string `json:"scriptSource"`
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &r)
+		}
+		if err != nil {
+			reply(nil, err)
+			return
+		}
+		data, err := mapInside(r.Source)
+		if err != nil {
+			reply(nil, fmt.Errorf("%w: the source map of script %.40s: %w", realm.ErrFailed, id, err))
+			return
+		}
+		reply(realm.LoadResourceResult{Content: data}, nil)
+	})
+}
+
+// mapInside decodes the source map at the end of a script.
+func mapInside(script string) (string, error) {
+	i := strings.LastIndex(script, "sourceMappingURL=data:")
+	if i < 0 {
+		return "", fmt.Errorf("the script has none inside")
+	}
+	head, data, ok := strings.Cut(script[i:], ",")
+	if !ok {
+		return "", fmt.Errorf("its address is cut short")
+	}
+	if end := strings.IndexAny(data, " \t\r\n'\""); end >= 0 {
+		data = data[:end]
+	}
+	if !strings.HasSuffix(head, ";base64") {
+		return url.PathUnescape(data)
+	}
+	text, err := base64.StdEncoding.DecodeString(data)
+	if err == nil && !utf8.Valid(text) {
+		err = fmt.Errorf("it is not text")
+	}
+	return string(text), err
 }
 
 // fetch reads a file of the program's machine, or asks a web server.

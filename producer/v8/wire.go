@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -16,9 +15,6 @@ import (
 
 // The bounds of one connection to an inspector.
 const (
-	// maxMessage is the most bytes of one message of an engine: what an engine
-	// answers with is as large as what was asked for.
-	maxMessage = 512 << 20
 	// maxWaiting is how many commands, and maxWaitingBytes how many bytes of them, wait to be written.
 	maxWaiting      = 4096
 	maxWaitingBytes = 128 << 20
@@ -239,7 +235,6 @@ func dial(ctx context.Context, url string, event func(method string, params json
 		}
 		return nil, fmt.Errorf("v8: connect to %s: %w", url, err)
 	}
-	ws.SetReadLimit(maxMessage)
 	l := &link{ws: ws, closed: make(chan struct{})}
 	l.wake.L = &l.wmu
 	l.peer = newPeer(l.enqueue, event)
@@ -286,27 +281,6 @@ func (l *link) write() {
 			return
 		}
 	}
-}
-
-// read takes messages until the connection ends.
-func (l *link) read() {
-	defer close(l.closed)
-	var err error
-	for {
-		_, r, e := l.ws.NextReader()
-		if e != nil {
-			err = fmt.Errorf("%w: %w", errHungUp, e)
-			break
-		}
-		data, e := io.ReadAll(r)
-		if e != nil {
-			err = fmt.Errorf("%w: %w", errHungUp, e)
-			break
-		}
-		l.receive(data)
-	}
-	l.close()
-	l.end(err)
 }
 
 // close ends the connection. It returns at once; what was sent before still goes out.

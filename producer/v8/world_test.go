@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -130,6 +131,22 @@ func (w *world) until(what string, f func() bool) {
 	})
 }
 
+// patiently is until for what takes long on a busy machine.
+func (w *world) patiently(what string, f func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		w.mu.Lock()
+		ok := f()
+		w.mu.Unlock()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: not within two minutes\n%.4000s", what, w.dump())
+		}
+	}
+}
+
 // named finds a source by the name that people see; the caller holds mu.
 func (w *world) named(name string) *seen {
 	for _, s := range w.sources {
@@ -216,7 +233,8 @@ type program struct {
 	code   int
 }
 
-// node runs a program in Node. Its inspector listens on port, 0 for any.
+// node runs a program in Node. Its inspector listens on port, 0 for any. Without
+// a name, the script itself is the last argument.
 func node(t testing.TB, port int, name, script string, args ...string) *program {
 	t.Helper()
 	bin, err := exec.LookPath("node")
@@ -225,7 +243,9 @@ func node(t testing.TB, port int, name, script string, args ...string) *program 
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, name)
-	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+	if name == "" {
+		file = script
+	} else if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	args = append(append([]string{"--inspect=127.0.0.1:" + strconv.Itoa(port)}, args...), file)
@@ -246,6 +266,7 @@ func node(t testing.TB, port int, name, script string, args ...string) *program 
 			default: // nobody reads
 			}
 		}
+		_, _ = io.Copy(io.Discard, stdout) // A line that is too long ends the scanning.
 	})
 	readers.Go(func() {
 		for s := bufio.NewScanner(stderr); s.Scan(); {
