@@ -35,6 +35,8 @@ type childState struct {
 	bySource  map[subjects.SourceID]*child
 	byID      map[ChildID]*child
 	last      int64
+	// refused are the runs whose children the client detached; they come only when it asks for them.
+	refused map[subjects.SourceID]ContextID
 }
 
 // child is the session of one generation of a source. In a target of the type
@@ -44,14 +46,18 @@ type child struct {
 	at liveAt
 	// enabled says that the client listens to Runtime: the source's console output is the child's then.
 	enabled bool
-	pause   pauseState
+	// asked says that the client named the child, and did not just take all that there are.
+	asked bool
+	pause pauseState
 }
 
 // debugs reports whether the source has a debugger.
 func (c *child) debugs() bool { return c.at.can("debugger.enable") }
 
-// targetID names the child's target, the same at every gateway.
-func (c *child) targetID() TargetID { return TargetID("node." + string(c.at.source)) }
+// childTarget names the target of a source's child, as /json/list does, the same at every gateway.
+func (s *session) childTarget(id subjects.SourceID) TargetID {
+	return target{space: s.target.space, source: id, node: true}.id()
+}
 
 // whole reports whether the child is the whole connection.
 func (c *child) whole() bool { return c.id == "" }
@@ -102,15 +108,15 @@ func (s *session) childRealm(src *fold.Source) (liveAt, bool) {
 func (s *session) syncChild(src *fold.Source) {
 	var at liveAt
 	wanted := false
-	if s.targets.attaching && s.source(src.ID) == src {
+	c := s.targets.bySource[src.ID]
+	if (s.targets.attaching || c != nil && c.asked) && s.source(src.ID) == src {
 		at, wanted = s.childRealm(src)
 	}
-	c := s.targets.bySource[src.ID]
 	if c != nil && (!wanted || c.at.context != at.context) {
 		s.detach(c)
 		c = nil
 	}
-	if wanted && c == nil && len(s.targets.byID) < maxChildren {
+	if wanted && c == nil && len(s.targets.byID) < maxChildren && s.targets.refused[src.ID] != at.context {
 		s.attach(src, at)
 	}
 }
@@ -126,7 +132,7 @@ func (s *session) attach(src *fold.Source, at liveAt) *child {
 	k.bySource[src.ID], k.byID[c.id] = c, c
 	s.event("Target.attachedToTarget", attachedToTargetEvent{SessionID: c.id, TargetInfo: targetInfo{
 		// DevTools shows the last part of the address as the child's name.
-		TargetID: c.targetID(), Type: "node_worker", Title: src.Name(), URL: "natscope://" + string(s.target.space) + "/" + url.PathEscape(src.Name()), Attached: true,
+		TargetID: s.childTarget(src.ID), Type: "node_worker", Title: src.Name(), URL: "natscope://" + string(s.target.space) + "/" + url.PathEscape(src.Name()), Attached: true,
 	}})
 	return c
 }
@@ -137,7 +143,7 @@ func (s *session) attachFor(at liveAt) {
 		return
 	}
 	if src := s.source(at.source); src != nil {
-		if at, ok := s.childRealm(src); ok {
+		if at, ok := s.childRealm(src); ok && s.targets.refused[src.ID] != at.context {
 			s.attach(src, at)
 		}
 	}
@@ -148,7 +154,7 @@ func (s *session) detach(c *child) {
 	delete(s.targets.bySource, c.at.source)
 	delete(s.targets.byID, c.id)
 	s.pauseOver(c)
-	s.event("Target.detachedFromTarget", detachedFromTargetEvent{SessionID: c.id, TargetID: c.targetID()})
+	s.event("Target.detachedFromTarget", detachedFromTargetEvent{SessionID: c.id, TargetID: s.childTarget(c.at.source)})
 }
 
 // childEvent queues an event of a child.
@@ -351,7 +357,7 @@ func (s *session) childDebuggerEnable(c *child, p rawParams) (any, error) {
 	if c.debugs() {
 		return s.childPassed(c, "debugger.enable", p)
 	}
-	return map[string]string{"debuggerId": "natscope." + string(c.targetID())}, nil
+	return map[string]string{"debuggerId": "natscope." + string(s.childTarget(c.at.source))}, nil
 }
 
 // childDebuggerDisable ends debugging: a program that was paused runs on, and the engine does not say so.

@@ -46,7 +46,7 @@ func constant(result any) method {
 }
 
 // methods is the table of everything that the gateway implements.
-var methods = merge(pageMethods, domMethods, networkMethods, ioMethods, runtimeMethods, evaluateMethods, objectMethods, debuggerMethods, logMethods, overlayMethods, targetMethods, inspectorMethods, cssMethods, editMethods, realmMethods, cordisMethods)
+var methods = merge(pageMethods, domMethods, networkMethods, ioMethods, runtimeMethods, evaluateMethods, objectMethods, debuggerMethods, logMethods, overlayMethods, targetMethods, attachMethods, inspectorMethods, cssMethods, editMethods, realmMethods, cordisMethods)
 
 func merge(tables ...map[string]method) map[string]method {
 	all := make(map[string]method)

@@ -85,10 +85,11 @@ func nodeProgram(t *testing.T, p *process) (target map[string]string, cmd *exec.
 
 // debugClient is a client of the protocol: answers by id, events in order.
 type debugClient struct {
-	t      *testing.T
-	ws     *websocket.Conn
-	last   int
-	events []map[string]json.RawMessage
+	t       *testing.T
+	address string
+	ws      *websocket.Conn
+	last    int
+	events  []map[string]json.RawMessage
 }
 
 func debugURL(t *testing.T, address string) *debugClient {
@@ -98,7 +99,7 @@ func debugURL(t *testing.T, address string) *debugClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	return &debugClient{t: t, ws: ws}
+	return &debugClient{t: t, address: address, ws: ws}
 }
 
 // read reads one message.
@@ -145,8 +146,7 @@ func (c *debugClient) wait(method, has string) string {
 	}
 }
 
-// TestNodeTargetTakesADebugger attaches as debuggers for Node do it, VS Code among
-// them: what it enables and asks, in its order, a breakpoint in the file, the
+// TestNodeTargetTakesADebugger attaches as debuggers for Node do it: what it enables and asks, in its order, a breakpoint in the file, the
 // frame's variables, stepping, and the end of the program.
 func TestNodeTargetTakesADebugger(t *testing.T) {
 	p := start(t)
