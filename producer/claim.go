@@ -146,7 +146,8 @@ func (l *loop) flushNotice() {
 
 // wanted tells of a program that asked for the id and was refused.
 func (l *loop) wanted(now time.Time, c subjects.Claim) {
-	if !l.claims.noticed.IsZero() && now.Sub(l.claims.noticed) < noticeEvery {
+	// Before it is open, the source itself may have something to say that must not be written over.
+	if !l.opened || !l.claims.noticed.IsZero() && now.Sub(l.claims.noticed) < noticeEvery {
 		l.claims.unsaid++
 		return
 	}
@@ -175,10 +176,10 @@ func (l *loop) onClaim(m *nats.Msg) {
 	case c.Realm == l.p.realm || l.p.isClosing():
 		respond(m, subjects.ClaimAnswer{})
 	case l.p.o.Alive != nil:
-		l.give(order{kind: orderClaim, msg: m, claim: c, unsure: true})
+		l.give(order{kind: orderClaim, msg: m, claim: c, id: id.source, unsure: true})
 	default:
 		respond(m, l.held(id))
-		l.give(order{kind: orderClaim, claim: c})
+		l.give(order{kind: orderClaim, claim: c, id: id.source})
 	}
 }
 
@@ -219,8 +220,14 @@ func (l *loop) answer(now time.Time, o order, alive bool) {
 	id := l.p.ident.Load()
 	switch o.kind {
 	case orderClaim:
+		if o.id != id.source {
+			// The source moved away meanwhile. Who was told that the id is taken took another one.
+			alive = false
+		}
 		if !alive {
-			respond(o.msg, subjects.ClaimAnswer{})
+			if o.msg != nil {
+				respond(o.msg, subjects.ClaimAnswer{})
+			}
 			return
 		}
 		if o.msg != nil {

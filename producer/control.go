@@ -33,9 +33,11 @@ type order struct {
 	err        error
 	// msg is the request that the loop answers itself, if it does.
 	msg *nats.Msg
-	// after goes with orderReopen, claim with orderClaim.
+	// after goes with orderReopen, claim with orderClaim, and so does id, which is
+	// the one that is wanted.
 	after subjects.Generation
 	claim subjects.Claim
+	id    subjects.SourceID
 	// unsure says that Options.Alive has to be asked first.
 	unsure bool
 }
