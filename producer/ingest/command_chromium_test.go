@@ -20,7 +20,7 @@ import (
 
 // counter is a page with a component that can be edited and pointed at.
 const counter = `
-document.body.innerHTML = '<style>* { all: unset } div { display: block !important; margin: 99px }</style><main style="position:absolute;margin:0;left:40px;top:60px;width:200px;height:80px"><button id=b style="position:absolute;left:10px;top:10px;width:50px;height:20px">x</button></main>';
+document.body.innerHTML = '<style>* { all: unset } div { display: block !important; margin: 99px } natscope-overlay { opacity: 0.5 !important; translate: 9px 9px !important; color-scheme: dark !important } natscope-overlay { display: none !important } ::backdrop { background: red !important; display: block !important }</style><main style="position:absolute;margin:0;left:40px;top:60px;width:200px;height:80px"><button id=b style="position:absolute;left:10px;top:10px;width:50px;height:20px">x</button></main>';
 globalThis.clicks = 0;
 document.querySelector('#b').addEventListener('click', () => clicks++);
 globalThis.state = { count: 1, list: [{ n: 1 }], fixed: 'f' };
@@ -89,6 +89,7 @@ func TestCommandsInChromium(t *testing.T) {
 		Label       string
 		X, Y, W, H  float64
 		Transparent bool
+		Style       string
 	}) {
 		t.Helper()
 		run(t, ctx, `
@@ -96,12 +97,13 @@ func TestCommandsInChromium(t *testing.T) {
 			if (hosts.length === 0) return { n: 0 };
 			const [box, label] = hosts[0].shadowRoot.children;
 			const b = box.getBoundingClientRect();
-			return { n: hosts.length, label: label.textContent, x: b.x, y: b.y, w: b.width, h: b.height, transparent: document.elementFromPoint(b.x + 5, b.y + 5)?.id === 'b' };`, &out)
+			return { n: hosts.length, label: label.textContent, x: b.x, y: b.y, w: b.width, h: b.height, transparent: document.elementFromPoint(b.x + 5, b.y + 5)?.id === 'b',
+				style: [...['display', 'opacity', 'translate', 'pointerEvents', 'zIndex'].map(k => getComputedStyle(hosts[0])[k]), getComputedStyle(hosts[0], '::backdrop').display].join() };`, &out)
 		return out
 	}
 	t.Run("highlight", func(t *testing.T) {
 		must(realm.MethodHighlight, node+`}`)
-		if o := overlay(); o.N != 1 || o.Label != "Counter  50 × 20" || o.X != 50 || o.Y != 70 || o.W != 50 || o.H != 20 || !o.Transparent {
+		if o := overlay(); o.N != 1 || o.Label != "Counter  50 × 20" || o.X != 50 || o.Y != 70 || o.W != 50 || o.H != 20 || !o.Transparent || o.Style != "block,1,none,none,2147483647,none" {
 			t.Errorf("%+v", o)
 		}
 		run(t, ctx, `document.querySelector('main').style.top = '160px'`, nil)

@@ -248,6 +248,15 @@ func TestPageThatForbidsEval(t *testing.T) {
 	if out.Object["description"] != "Box" || l.properties(out.Object["objectId"])["a"] == nil {
 		t.Errorf("%v", out.Object)
 	}
+	if _, err := r.command(id, realm.Request{Method: realm.MethodHighlight, Params: json.RawMessage(`{"id":2}`)}); err != nil {
+		t.Error(err)
+	}
+	var styled string
+	if run(t, ctx, `
+		const host = document.querySelector('natscope-overlay'), [box] = host.shadowRoot.children;
+		return [getComputedStyle(host).position, getComputedStyle(box).position, box.getBoundingClientRect().width === document.documentElement.getBoundingClientRect().width].join()`, &styled); styled != "fixed,fixed,true" {
+		t.Errorf("the overlay of a page that forbids styles is %s", styled)
+	}
 }
 
 // TestSessionOverTheBroker opens a session as a gateway does, evaluates and reads a long answer.

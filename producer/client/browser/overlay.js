@@ -2,6 +2,17 @@
 const FRAME = 1;
 
 /**
+ * What the page's own styles cannot change: in a shadow root, what is important
+ * wins over all that is outside. A sheet that is made by hand is no style that a
+ * content policy forbids.
+ */
+const HOST = `:host {
+  all: initial !important; direction: ltr !important; position: fixed !important; inset: 0 !important; display: block !important;
+  width: auto !important; height: auto !important; overflow: visible !important; pointer-events: none !important; z-index: 2147483647 !important;
+}
+:host::backdrop { display: none !important; }`;
+
+/**
  * A box over elements of the page, with a name and a size. It lies in a shadow
  * root, takes no pointer events and follows the elements. Only while it is shown
  * is anything of it in the page.
@@ -48,6 +59,13 @@ function build() {
   Object.assign(box.style, { position: 'fixed', boxSizing: 'border-box', border: `${FRAME}px solid #1a73e8`, background: 'rgba(111, 168, 220, 0.35)', pointerEvents: 'none' });
   Object.assign(label.style, { position: 'fixed', padding: '2px 6px', font: '12px/16px system-ui, sans-serif', color: '#fff', background: '#1f2937', borderRadius: '3px', whiteSpace: 'pre', maxWidth: '90vw', overflow: 'hidden', textOverflow: 'ellipsis', pointerEvents: 'none' });
   host.setAttribute('aria-hidden', 'true');
+  try {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(HOST);
+    root.adoptedStyleSheets = [sheet];
+  } catch {
+    // The page's styles reach the host, then.
+  }
   attach(host);
   return { host, box, label };
 }
