@@ -1,5 +1,5 @@
-/** How long after the start it is looked whether Svelte made the page, in milliseconds. */
-const SETTLED = 1000;
+/** When it is looked whether Svelte made the page, in milliseconds after the start: a development server may take its time. */
+const LOOKS = [1000, 3000, 10000];
 
 /**
  * Looks for others who know the page's components: a runespect agent, or what a
@@ -15,13 +15,19 @@ export function watchGuests(client) {
     bridge.then(b => first !== undefined && b.receive(first)).catch(e => faults.add(e));
   }));
   if (env.kind !== 'client') return;
-  env.setTimer(() => {
+  /** @param {number} i */
+  const look = i => void env.setTimer(() => {
     if (bridge || client.stopped || !client.tree.adoptable) return;
     env.svelte().then(({ SvelteTree, hasSvelte }) => {
-      if (client.stopped || !client.tree.adoptable || !hasSvelte()) return;
+      if (client.stopped || !client.tree.adoptable) return;
+      if (!hasSvelte()) {
+        if (i + 1 < LOOKS.length) look(i + 1);
+        return;
+      }
       const tree = new SvelteTree({ changed: () => client.scheduleFlush(), limits: () => client.link.limits, revision: client.tree.revision });
       client.undos.push(() => tree.stop());
       client.show(tree);
     }).catch(e => faults.add(e));
-  }, SETTLED);
+  }, LOOKS[i] - (LOOKS[i - 1] ?? 0));
+  look(0);
 }
