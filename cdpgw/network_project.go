@@ -240,7 +240,7 @@ func (p projection) responseOf(r *network.Request) responseInfo {
 	v := r.Response.Value
 	address := or(v.URL, urlOf(p.source, r.Start.Value))
 	out := responseInfo{
-		URL: address, Status: v.Status, StatusText: v.StatusText, Headers: headersOf(append(v.Headers[:len(v.Headers):len(v.Headers)], notes(r)...)),
+		URL: address, Status: v.Status, StatusText: statusTextOf(r), Headers: headersOf(append(v.Headers[:len(v.Headers):len(v.Headers)], notes(r)...)),
 		MimeType: v.MIMEType, Charset: v.Charset, ConnectionReused: v.Reused, RemoteIPAddress: v.RemoteIP, RemotePort: v.RemotePort,
 		EncodedDataLength: float64(headBytes(v)), Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(address),
 	}
@@ -297,8 +297,12 @@ func (p projection) data(r *network.Request, t float64, n, wire int64) []byte {
 }
 
 func (p projection) message(r *network.Request, t float64, m *network.Message) []byte {
+	return eventSourceMessage(p.id(r), r, t, m)
+}
+
+func eventSourceMessage(id RequestID, r *network.Request, t float64, m *network.Message) []byte {
 	return encodeEvent("Network.eventSourceMessageReceived", eventSourceMessageEvent{
-		RequestID: p.id(r), Timestamp: seconds(r, t), EventName: or(m.Event, "message"), EventID: m.EventID, Data: m.Data,
+		RequestID: id, Timestamp: seconds(r, t), EventName: or(m.Event, "message"), EventID: m.EventID, Data: m.Data,
 	})
 }
 

@@ -18,6 +18,8 @@ const (
 	streamAnswer = 300 * time.Millisecond
 	// streamRest is how long the rest of a body may come after its request ended.
 	streamRest = 5 * time.Second
+	// eventSilence is how long the bytes of an event may come after the event itself.
+	eventSilence = 2 * time.Second
 )
 
 // bodyStream is a response that one connection follows byte by byte. Two
@@ -40,6 +42,8 @@ type bodyStream struct {
 	encodings []string
 	encoded   []byte
 	decoded   int
+	// events are those of an event stream of which no byte has come.
+	events *withheldEvents
 	// finish is the end of the request, held back until its data are out.
 	finish [][]byte
 	last   float64
@@ -71,11 +75,15 @@ func (s *session) networkStreamResourceContent(p requestParams) (any, error) {
 		return nil, errBusy()
 	}
 	st := &bodyStream{id: p.RequestID, request: r, announced: r.Received.Bytes, want: r.Received.Bytes, ended: r.Ending != network.Running, buffered: []byte{}, encodings: encodingsOf(r), last: r.Origin + max(r.LastData, r.Start.T)}
+	st.events = eventsOf(r)
 	var follow context.Context
 	if st.ended {
 		follow, st.stop = context.WithTimeout(s.conn.ctx, s.gateway.limits.Query)
 	} else {
 		follow, st.stop = context.WithCancel(s.conn.ctx)
+		if st.events != nil && len(st.events.waiting) > 0 {
+			s.awaitBytes(st)
+		}
 		// From here on, before any other change, the request's changes go through the stream.
 		if s.network.streams == nil {
 			s.network.streams = make(map[*network.Request]*bodyStream)
@@ -107,6 +115,9 @@ func (s *session) stream(ctx, follow context.Context, subject subjects.BodySubje
 		}
 		s.sendStreamAnswer(ctx, st)
 	}
+	if st.ended || s.network.streams[st.request] == st {
+		s.tellEvents(st)
+	}
 	return answered{}, nil
 }
 
@@ -119,6 +130,15 @@ func (s *session) streamPart(ctx context.Context, st *bodyStream, part replica.B
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.received = end
+	if end > 0 && st.events != nil {
+		if st.events.telling {
+			// The events in them are told already, and would be there twice.
+			part.Data = nil
+		} else {
+			st.events.stop()
+			st.events = nil
+		}
+	}
 	if !st.answered {
 		st.buffered = append(st.buffered, part.Data...)
 		st.announced = max(st.announced, st.received)
@@ -195,6 +215,9 @@ func (s *session) streamed(st *bodyStream, c fold.Change, events [][]byte) bool 
 			s.event("Network.dataReceived", dataReceivedEvent{RequestID: st.id, Timestamp: st.last / 1000, DataLength: n, EncodedDataLength: encodedBytes(n, c.Request.Data.Wire)})
 		}
 		return true
+	case network.TopicMessage:
+		s.addEvent(st, c.Request.T, *c.Request.Message)
+		return true
 	case network.TopicEnd, network.TopicError:
 		st.finish = events
 		time.AfterFunc(streamRest, st.stop)
@@ -208,6 +231,9 @@ func (s *session) finishStream(st *bodyStream) {
 	st.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if st.events != nil {
+		st.events.stop()
+	}
 	if s.network.streams[st.request] != st {
 		// The domain was disabled meanwhile.
 		return

@@ -26,8 +26,8 @@ const (
 
 // The most messages of one request, and bytes of their data, that are kept; older ones are counted.
 const (
-	maxMessages     = 500
-	maxMessageBytes = 1 << 20
+	MaxMessages     = 500
+	MaxMessageBytes = 1 << 20
 )
 
 // maxBytes bounds every count of bytes, so that no sum overflows or leaves what JavaScript holds exactly.
@@ -280,7 +280,7 @@ func (r *Request) addMessage(t float64, v Message) {
 	r.Messages = append(r.Messages, Timed[Message]{t, v})
 	r.messages += v.size()
 	from := 0
-	for n := len(r.Messages); n-from > maxMessages || r.messages > maxMessageBytes && n-from > 1; from++ {
+	for n := len(r.Messages); n-from > MaxMessages || r.messages > MaxMessageBytes && n-from > 1; from++ {
 		r.messages -= r.Messages[from].Value.size()
 	}
 	clear(r.Messages[:from])

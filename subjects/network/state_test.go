@@ -68,7 +68,7 @@ func checkState(s *State, limit int) error {
 			return fmt.Errorf("request %s is %q with the end %+v", r.ID(), r.Ending, r.End)
 		case (r.Error != nil) != (r.Ending == Failed || r.Ending == Canceled || r.Ending == SourceGone):
 			return fmt.Errorf("request %s is %q with the error %+v", r.ID(), r.Ending, r.Error)
-		case len(r.Messages) > maxMessages:
+		case len(r.Messages) > MaxMessages:
 			return fmt.Errorf("request %s has %d messages", r.ID(), len(r.Messages))
 		case r.Received.Bytes < 0 || r.Received.Bytes > maxBytes || r.Received.Wire < 0 || r.Received.Wire > maxBytes:
 			return fmt.Errorf("request %s received %+v", r.ID(), r.Received)
@@ -192,13 +192,13 @@ func TestMessages(t *testing.T) {
 	var s State
 	fold(t, &s, 1, TopicStart, `{"id":"r","url":"/"}`)
 	r := s.Get("g", "r")
-	for i := range maxMessages + 10 {
+	for i := range MaxMessages + 10 {
 		fold(t, &s, float64(i), TopicMessage, fmt.Sprintf(`{"id":"r","data":"%d"}`, i))
 	}
-	if len(r.Messages) != maxMessages || r.MessagesLost != 10 || r.Messages[0].Value.Data != "10" {
+	if len(r.Messages) != MaxMessages || r.MessagesLost != 10 || r.Messages[0].Value.Data != "10" {
 		t.Errorf("%d messages from %s on, %d lost", len(r.Messages), r.Messages[0].Value.Data, r.MessagesLost)
 	}
-	long := strings.Repeat("x", maxMessageBytes/2)
+	long := strings.Repeat("x", MaxMessageBytes/2)
 	for range 3 {
 		fold(t, &s, 1, TopicMessage, `{"id":"r","data":"`+long+`"}`)
 	}
@@ -206,7 +206,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("%d messages of %d bytes are kept", len(r.Messages), len(long))
 	}
 	fold(t, &s, 1, TopicMessage, `{"id":"r","data":"`+long+long+`x"}`)
-	if len(r.Messages) != 1 || r.MessagesLost != maxMessages+10+3 {
+	if len(r.Messages) != 1 || r.MessagesLost != MaxMessages+10+3 {
 		t.Errorf("%d messages, %d lost, after one that is too large by itself", len(r.Messages), r.MessagesLost)
 	}
 }
