@@ -204,6 +204,32 @@ func (x *traffic) wander() {
 	record(network.TopicEnd, network.End{ID: "hop2", Trailers: []network.Header{{"X-Checksum", "abc"}}})
 }
 
+// guard records an event stream whose body the rules of its source withhold, and a call of gRPC that failed.
+func (x *traffic) guard() {
+	record := func(topic string, v any) { x.orders.Record(subjects.PlaneNet, topic, v) }
+	record(network.TopicStart, network.Start{ID: "guarded", Method: "GET", URL: "http://bank.test/guarded", Type: "fetch"})
+	record(network.TopicResponse, network.Response{ID: "guarded", Status: 200, StatusText: "OK", MIMEType: "text/event-stream", HasBody: true})
+	record(network.TopicMessage, network.Message{ID: "guarded", Event: "booked", Data: "card [redacted]"})
+	record(network.TopicStart, network.Start{ID: "rpc", Method: "POST", URL: "http://stock.test/stock.Stock/Find", Type: "fetch"})
+	record(network.TopicResponse, network.Response{ID: "rpc", Status: 200, StatusText: "OK", MIMEType: "application/json", Protocol: "h2"})
+	record(network.TopicEnd, network.End{ID: "rpc", Error: "NotFound: no such item", Trailers: []network.Header{{"grpc-status", "5"}, {"grpc-message", "no such item"}}})
+}
+
+// seeGuarded looks at what guard recorded.
+func seeGuarded(d *devtools) {
+	d.t.Helper()
+	d.openRequest("guarded", "fetch", "eventSource")
+	d.waitText("tr", "booked", "card [redacted]")
+	d.settle()
+	d.screenshot("network-withheld")
+	d.closeRequest()
+	d.openRequest("Find", "fetch", "headers-component")
+	d.waitText(".network-item-view", "200 grpc-status 5 NOT_FOUND")
+	d.settle()
+	d.screenshot("network-grpc")
+	d.closeRequest()
+}
+
 const networkRow = "tr.data-grid-data-grid-node"
 
 // openRequest selects the row with exactly this name of which the line contains
@@ -248,6 +274,7 @@ func TestNetworkInDevTools(t *testing.T) {
 	x.upload()
 	x.talk()
 	x.wander()
+	x.guard()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.api.URL+"/broken", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -276,6 +303,7 @@ func TestNetworkInDevTools(t *testing.T) {
 	seeDetails(d)
 	seePayloads(d)
 	seeEvents(x, d)
+	seeGuarded(d)
 	close(x.tick)
 	<-stream
 	seeMessages(d)
