@@ -62,6 +62,12 @@ func nodeProgram(t *testing.T, p *process) (target map[string]string, cmd *exec.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
+	return nodeTarget(t, p, "shop.js"), cmd, dir
+}
+
+// nodeTarget returns the entry of a program's node target.
+func nodeTarget(t *testing.T, p *process, name string) (target map[string]string) {
+	t.Helper()
 	poll(t, "the program's node target is listed", func() (bool, string) {
 		res, err := http.Get(p.HTTP + "/json/list")
 		if err != nil {
@@ -73,14 +79,14 @@ func nodeProgram(t *testing.T, p *process) (target map[string]string, cmd *exec.
 			return false, err.Error()
 		}
 		for _, e := range list {
-			if e["type"] == "node" && strings.Contains(e["title"], "shop.js") {
+			if e["type"] == "node" && strings.Contains(e["title"], name) {
 				target = e
 				return true, ""
 			}
 		}
 		return false, fmt.Sprint(list)
 	})
-	return target, cmd, dir
+	return target
 }
 
 // debugClient is a client of the protocol: answers by id, events in order.

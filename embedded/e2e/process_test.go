@@ -68,8 +68,14 @@ func TestMain(m *testing.M) {
 // start runs natscope up with the given arguments until the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startPart(t, append([]string{"up", "--port", "0", "--nats-port", "0"}, args...)...)
+}
+
+// startPart runs a command of natscope that serves until the test ends.
+func startPart(t *testing.T, args ...string) *process {
+	t.Helper()
 	p := &process{stderr: &lockedBuffer{}, done: make(chan error, 1)}
-	p.cmd = exec.Command(binary, append([]string{"up", "--ready-json", "--port", "0", "--nats-port", "0"}, args...)...)
+	p.cmd = exec.Command(binary, append(args, "--ready-json")...)
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -95,6 +101,12 @@ func start(t *testing.T, args ...string) *process {
 		t.Fatalf("natscope up was not ready within a minute; log:\n%s", p.stderr)
 	}
 	return p
+}
+
+// kill ends the process by force.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
 }
 
 // stop ends the process as Ctrl+C does and checks that it ends well.
