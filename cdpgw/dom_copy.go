@@ -161,15 +161,11 @@ func (c *copied) nodeType() int { return node{place: c.place}.nodeType() }
 // show gives every component the name and the attributes that its element has in
 // DevTools. Most have them already, and cost nothing.
 func (d *docCopy) show() {
-	clean := make(map[string]bool)
+	element := known(elementName)
+	clean := known(func(name string) bool { return attributeName(name) == name })
 	isClean := func(attrs []tree.Attr) bool {
 		for i, a := range attrs {
-			ok, known := clean[a.Name]
-			if !known {
-				ok = attributeName(a.Name) == a.Name
-				clean[a.Name] = ok
-			}
-			if !ok {
+			if !clean.of(a.Name) {
 				return false
 			}
 			for _, b := range attrs[:i] {
@@ -185,7 +181,7 @@ func (d *docCopy) show() {
 		if c.place != placeTree {
 			continue
 		}
-		name := elementName(c.name)
+		name := element.of(c.name)
 		if name != c.name || c.kind != "" || !isClean(c.attrs) {
 			a := treeAttributes(c.name, c.kind, c.attrs)
 			c.attrs = make([]tree.Attr, 0, len(a)/2)

@@ -41,19 +41,14 @@ func (d *docCopy) text(query string, found marks) {
 	tag = strings.TrimPrefix(tag, "/")
 	whole, quoted := unquote(q)
 	pair := strings.Contains(q, "=")
-	names := make(map[string]bool)
-	byName := func(c *copied) bool {
-		known, ok := names[c.name]
-		if !ok {
-			name := strings.ToLower(c.name)
-			known = strings.Contains(name, q) || start && tag != "" && (end && name == tag || !end && strings.HasPrefix(name, tag)) ||
-				!start && end && tag != "" && strings.HasSuffix(name, tag)
-			names[c.name] = known
-		}
-		return known
-	}
+	byName := known(func(name string) bool {
+		name = strings.ToLower(name)
+		return strings.Contains(name, q) || start && tag != "" && (end && name == tag || !end && strings.HasPrefix(name, tag)) ||
+			!start && end && tag != "" && strings.HasSuffix(name, tag)
+	})
+	byAttributeName := known(func(name string) bool { return contains(name, q) })
 	byAttribute := func(name, value string) bool {
-		return contains(name, q) || contains(value, q) || quoted && strings.EqualFold(value, whole) || pair && contains(name+`="`+value+`"`, q)
+		return byAttributeName.of(name) || contains(value, q) || quoted && strings.EqualFold(value, whole) || pair && contains(name+`="`+value+`"`, q)
 	}
 	for i := range d.nodes {
 		c := &d.nodes[i]
@@ -64,7 +59,7 @@ func (d *docCopy) text(query string, found marks) {
 			found[i] = found[i] || contains(c.text, q)
 			continue
 		}
-		if byName(c) {
+		if byName.of(c.name) {
 			found[i] = true
 			continue
 		}
@@ -77,7 +72,39 @@ func (d *docCopy) text(query string, found marks) {
 	}
 }
 
-func contains(text, lower string) bool { return strings.Contains(strings.ToLower(text), lower) }
+// contains reports whether a text contains another one that is in small letters.
+// No letter grows by more than a half when it becomes small.
+func contains(text, lower string) bool {
+	return 2*len(lower) <= 3*len(text) && strings.Contains(strings.ToLower(text), lower)
+}
+
+// names remembers what is true of names. A document has many nodes and few names,
+// and mostly that of the node before.
+type names[T any] struct {
+	f     func(string) T
+	all   map[string]T
+	last  string
+	value T
+}
+
+func known[T any](f func(string) T) *names[T] {
+	n := &names[T]{f: f, all: make(map[string]T), value: f("")}
+	n.all[""] = n.value
+	return n
+}
+
+func (n *names[T]) of(name string) T {
+	if name == n.last {
+		return n.value
+	}
+	v, ok := n.all[name]
+	if !ok {
+		v = n.f(name)
+		n.all[name] = v
+	}
+	n.last, n.value = name, v
+	return v
+}
 
 // unquote returns what stands between quotes.
 func unquote(q string) (string, bool) {
@@ -192,8 +219,8 @@ func (d *docCopy) mirror(room []html.Node) []html.Node {
 	if len(out) < len(d.nodes) {
 		out = make([]html.Node, len(d.nodes))
 	}
-	lower := lowered{}
-	var attrs []html.Attribute
+	lower, lowerKey := known(strings.ToLower), known(strings.ToLower)
+	var attrs []html.Attribute // names are compared in small letters, as selectors have them
 	for i := range d.nodes {
 		c, m := &d.nodes[i], &out[i]
 		switch c.nodeType() {
@@ -208,7 +235,7 @@ func (d *docCopy) mirror(room []html.Node) []html.Node {
 			}
 			m.Attr, attrs = attrs[:len(c.attrs):len(c.attrs)], attrs[len(c.attrs):]
 			for k, a := range c.attrs {
-				m.Attr[k].Key, m.Attr[k].Val = lower.of(a.Name), a.Value
+				m.Attr[k].Key, m.Attr[k].Val = lowerKey.of(a.Name), a.Value
 			}
 		}
 		if int(c.end) > i+1 {
@@ -224,16 +251,4 @@ func (d *docCopy) mirror(room []html.Node) []html.Node {
 		}
 	}
 	return out
-}
-
-// lowered remembers names in small letters, as selectors are compared with them.
-type lowered map[string]string
-
-func (l lowered) of(name string) string {
-	low, ok := l[name]
-	if !ok {
-		low = strings.ToLower(name)
-		l[name] = low
-	}
-	return low
 }

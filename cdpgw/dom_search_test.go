@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/source"
@@ -304,4 +305,18 @@ func FuzzSearch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// No text grows by more than a half in small letters, so that a short one need not be looked at.
+func TestSmallLettersAreNotMuchLonger(t *testing.T) {
+	for r := range unicode.MaxRune + 1 {
+		if text := string(r); 2*len(strings.ToLower(text)) > 3*len(text) {
+			t.Errorf("%q becomes %q", text, strings.ToLower(text))
+		}
+	}
+	for text, part := range map[string]string{"Ⱥ": "ⱥ", "xȺȺ": "ⱥⱥ", "GRÜSSE": "grüsse", "a": "a"} {
+		if !contains(text, part) {
+			t.Errorf("%q does not contain %q", text, part)
+		}
+	}
 }

@@ -48,6 +48,20 @@ type walk struct {
 	ctx   context.Context
 	until time.Time
 	moves uint
+	// room is where the next places come from: the library copies one for nearly every
+	// node it looks at, and memory for each alone would be most of what a search costs.
+	room []navigator
+}
+
+// at returns a place of its own.
+func (w *walk) at(n navigator) *navigator {
+	if len(w.room) == 0 {
+		w.room = make([]navigator, 256)
+	}
+	c := &w.room[0]
+	w.room = w.room[1:]
+	*c = n
+	return c
 }
 
 func (w *walk) step() {
@@ -126,8 +140,7 @@ func (n *navigator) Value() string {
 }
 
 func (n *navigator) Copy() xpath.NodeNavigator {
-	c := *n
-	return &c
+	return n.walk.at(*n)
 }
 
 // move goes to another node; false for none.
