@@ -159,6 +159,17 @@ func TestPermissionsSuffice(t *testing.T) {
 	if err != nil || string(m.Data) != `{"ok":true,"result":{"edited":true}}` {
 		t.Errorf("a command: %v, %v", m, err)
 	}
+	// A body is read from its stream as what the gateway is, by the gateway that
+	// folds for itself and by one that comes later.
+	body := p.Body("r1", subjects.ResponseBody)
+	body.Write([]byte("what was answered"))
+	body.End(subjects.BodyComplete, int64(len("what was answered")))
+	subject := subjects.BodySubject{Space: "dev", Source: "orders", Generation: p.Generation(), Request: "r1", Direction: subjects.ResponseBody}
+	for name, from := range map[string]*replica.Replica{"the gateway": gw.figures.state, "a later gateway": r} {
+		if got := awaitBody(t, from, subject); string(got) != "what was answered" {
+			t.Errorf("%s reads %q; refused: gateway %v, orders %v", name, got, s.refusals("gateway"), s.refusals("orders"))
+		}
+	}
 	if _, err := nc.Request(subjects.Audit("dev", "gw"), []byte(`{}`), 5*time.Second); err != nil {
 		t.Errorf("an audit record: %v", err)
 	}
@@ -169,6 +180,24 @@ func TestPermissionsSuffice(t *testing.T) {
 		if r := s.refusals(name); len(r) > 0 {
 			t.Errorf("%s was refused what it needs: %v", name, r)
 		}
+	}
+}
+
+// awaitBody reads a body once it has come to its end; nil if it does not.
+func awaitBody(t *testing.T, r *replica.Replica, subject subjects.BodySubject) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for {
+		b, err := r.Body(ctx, subject)
+		switch {
+		case err == nil && b.End == subjects.BodyComplete:
+			return b.Data
+		case ctx.Err() != nil:
+			t.Logf("%+v, %v", b, err)
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
