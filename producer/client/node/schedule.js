@@ -4,9 +4,10 @@ const EVERY = 16;
 /**
  * Calls f when the tree may be flushed again.
  * @param {() => void} f
+ * @param {number} rest how long it must not be, in milliseconds
  */
-export function nextFlush(f) {
-  setTimeout(f, EVERY).unref();
+export function nextFlush(f, rest) {
+  setTimeout(f, Math.max(EVERY, rest)).unref();
 }
 
 /**

@@ -28,6 +28,17 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 /** @typedef {import('./types.js').Component} Component */
 /** @typedef {import('./types.js').ComponentOptions} ComponentOptions */
 
+/** How long a flush of the tree may take before the rest waits for the next one, in milliseconds. */
+const FLUSH = 2;
+/**
+ * How much rest follows upon a flush, in times that it took: the tree takes half a
+ * hundredth of the page's time while nobody looks, and a tenth while somebody does.
+ */
+const REST_ALONE = 200;
+const REST_WATCHED = 10;
+/** How long that rest may be, in milliseconds. */
+const MAX_REST = 1000;
+
 /** Which tree node a component stands for. Handles hold nothing of ours that a page could break. */
 const nodes = /** @type {WeakMap<object, TreeNode>} */ (new WeakMap());
 
@@ -57,6 +68,9 @@ export class Client {
     this.panels = new Set();
     this.pumping = false;
     this.flushing = false;
+    /** When the last flush ended, and how long it took. */
+    this.flushed = -Infinity;
+    this.spent = 0;
     /** @type {import('./identity.js').Claim | undefined} */
     this.claim = undefined;
     /** @type {(() => void)[]} */
@@ -191,8 +205,8 @@ export class Client {
         this.faults.add(m.reason);
         break;
     }
-    this.flushTree();
     this.pump();
+    if (this.tree.pending) this.scheduleFlush();
   }
 
   /**
@@ -252,6 +266,7 @@ export class Client {
     queueMicrotask(() => this.faults.run(() => {
       this.pumping = false;
       this.drain(false);
+      if (this.tree.pending) this.scheduleFlush();
     }));
   }
 
@@ -270,28 +285,33 @@ export class Client {
         this.pump();
       }, 50);
     }
-    if (this.tree.pending) this.scheduleFlush();
   }
 
-  /** Flushes the tree when the environment says that it is time. */
+  /** Flushes the tree when the environment says that it is time, and the last flush has paid for itself. */
   scheduleFlush() {
     if (this.flushing || this.stopped || this.link.state !== 'up') return;
     this.flushing = true;
+    const rest = Math.min(MAX_REST, this.spent * (this.live?.watched ? REST_WATCHED : REST_ALONE));
     this.env.nextFlush(() => this.faults.run(() => {
       this.flushing = false;
-      this.flushTree();
-    }));
+      this.flushTree(false);
+    }), Math.max(0, this.flushed + rest - this.env.now()));
   }
 
   /**
-   * Turns what changed of the tree into records. While older ones still wait,
-   * changes go on merging instead.
+   * Turns what changed of the tree into records and sends them. While older ones
+   * still wait, changes go on merging instead.
+   * @param {boolean} all whether it must be all, however long it takes
    */
-  flushTree() {
+  flushTree(all) {
     if (this.stopped || this.link.state !== 'up' || !this.outbox.treeIdle) return;
     const now = this.env.now();
-    for (const { topic, data } of this.tree.take()) this.outbox.push('tree', now, topic, data);
-    this.pump();
+    const spent = () => this.env.now() - now >= FLUSH;
+    for (const { topic, data } of this.tree.take(all ? undefined : spent)) this.outbox.push('tree', now, topic, data);
+    this.drain(all);
+    this.flushed = this.env.now();
+    this.spent = this.flushed - now;
+    if (this.tree.pending) this.scheduleFlush();
   }
 
   placeChanged() {
@@ -313,7 +333,7 @@ export class Client {
     if (this.away || this.stopped) return;
     this.away = true;
     this.live?.pause();
-    this.flushTree();
+    this.flushTree(true);
     this.drain(true);
     this.link.send(JSON.stringify({ type: 'bye', reason: 'the page was closed or left' }));
     this.link.stop();
@@ -355,7 +375,7 @@ export class Client {
     /** @type {Component} */
     const handle = Object.freeze({
       id: n?.id ?? 0,
-      update: (/** @type {Record<string, unknown>} */ v) => void this.faults.run(() => n && this.changed(() => this.components.update(n, v))),
+      update: (/** @type {Record<string, unknown>} */ values) => this.updated(n, values),
       remove: () => void this.faults.run(() => n && this.changed(() => this.components.remove(n))),
     });
     if (n) nodes.set(handle, n);
@@ -412,6 +432,21 @@ export class Client {
     this.scheduleFlush();
   }
 
+  /**
+   * What a page may do ten thousand times a second.
+   * @param {TreeNode | undefined} n
+   * @param {Record<string, unknown>} values
+   */
+  updated(n, values) {
+    if (!n || this.stopped) return;
+    try {
+      this.components.update(n, values);
+      if (!this.flushing) this.scheduleFlush();
+    } catch (e) {
+      this.faults.add(e);
+    }
+  }
+
   /** @param {() => void} f changes the tree */
   changed(f) {
     if (this.stopped) return;
@@ -425,6 +460,8 @@ export class Client {
    */
   reveal(component) {
     const n = nodes.get(component);
+    // Whoever is told to look at it has to have it.
+    if (n?.alive && !n.sent) this.flushTree(true);
     if (n?.alive) this.record('event', 'natscope.reveal', `{"id":${n.id}}`);
   }
 

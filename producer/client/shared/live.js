@@ -35,6 +35,11 @@ export class Live {
     this.timer = undefined;
   }
 
+  /** @returns {boolean} whether somebody has a session, as DevTools has while they show the page */
+  get watched() {
+    return this.realm !== undefined && this.realm.sessions.size > 0;
+  }
+
   /** @param {import('./protocol.js').CommandMessage} m */
   async receive(m) {
     if (!ofRealm(m.method)) return this.commands.receive(m);

@@ -1,18 +1,16 @@
-import { encode, encodeShort, primitiveText } from './value.js';
 import { cut, wellFormed } from './text.js';
 import { property } from './read.js';
+import { alone, nested } from './nodetext.js';
 
 /** The version of snapshots, as package subjects/tree (Go) has it. */
 const SCHEMA_VERSION = 1;
 /** How large one record gets, in UTF-16 units of JSON, before the tree goes in parts. */
 const RECORD_SIZE = 100 << 10;
 const RECORD_NODES = 1000;
-/** How many nodes have to change at least before a snapshot takes the place of ops. */
-const MANY = 500;
-/** How large the values of one node may be before they are shortened. */
-const VALUE_SIZE = 8 << 10;
+/** After how many changed nodes it is asked whether the time for them is spent. */
+const ASK_EVERY = 16;
+/** How many values one call may set. */
 const MAX_VALUES = 100;
-const MAX_ATTRS = 20;
 
 /**
  * @typedef {object} TreeNode
@@ -27,6 +25,7 @@ const MAX_ATTRS = 20;
  * @property {TreeNode | undefined} next
  * @property {boolean} alive
  * @property {boolean} sent whether the reader has it
+ * @property {boolean} dirty whether it is among those that changed
  * @property {unknown} set what sets values: a function of name and value, or an object of functions
  * @property {unknown} element the page's element, several of them, or a function that returns them
  * @property {string} loc where it is defined, as file:line
@@ -67,8 +66,8 @@ export class Tree {
     this.whole = true;
     /** @type {TreeNode[]} */
     this.added = [];
-    /** @type {Set<TreeNode>} */
-    this.changed = new Set();
+    /** @type {TreeNode[]} nodes whose values changed, each once; some may be gone since */
+    this.changed = [];
     /** @type {number[]} */
     this.removed = [];
     /** Whether there ever was a component; a page without any has no tree. */
@@ -140,7 +139,7 @@ export class Tree {
       return undefined;
     }
     const n = node(++this.lastID, cut(wellFormed(String(name)), 200) || 'Anonymous', parent);
-    n.values = copyValues(values);
+    copyValues(n.values, values);
     n.set = extras.set;
     n.element = extras.element;
     n.loc = typeof extras.loc === 'string' ? cut(wellFormed(extras.loc), 1000) : '';
@@ -163,8 +162,9 @@ export class Tree {
    */
   update(n, values) {
     if (!n.alive) return;
-    Object.assign(n.values, copyValues(values));
-    if (n.sent && !this.whole) this.changed.add(n);
+    if (!copyValues(n.values, values) || !n.sent || n.dirty || this.whole) return;
+    n.dirty = true;
+    this.changed.push(n);
   }
 
   /**
@@ -183,7 +183,6 @@ export class Tree {
       x.alive = false;
       this.byID.delete(x.id);
       this.size--;
-      this.changed.delete(x);
     });
     this.bound();
   }
@@ -201,7 +200,7 @@ export class Tree {
   /** @returns {boolean} whether there is anything to take */
   get pending() {
     if (!this.used) return false;
-    return this.whole || this.added.length > 0 || this.changed.size > 0 || this.removed.length > 0;
+    return this.whole || this.added.length > 0 || this.changed.length > 0 || this.removed.length > 0;
   }
 
   /** The reader lost the tree: everything is sent with the next take. */
@@ -210,43 +209,61 @@ export class Tree {
     this.clear();
   }
 
-  /** @returns {TreeRecord[]} the records that tell the reader what changed */
-  take() {
+  /**
+   * Returns the records that tell the reader what changed. When the time is
+   * spent, nodes whose values changed may be left for the next take.
+   * @param {() => boolean} [spent]
+   * @returns {TreeRecord[]}
+   */
+  take(spent) {
     if (!this.pending) return [];
-    // Ops that turn out too large become a snapshot of the same nodes.
-    texts = new Map();
-    try {
-      return this.records();
-    } finally {
-      texts = undefined;
-    }
+    const structure = this.whole ? undefined : this.structure();
+    return structure ? this.takeOps(structure, spent) : this.takeSnapshot();
   }
 
-  /** @returns {TreeRecord[]} */
-  records() {
-    // Ops for most of a large tree would be larger than the tree.
-    const most = this.changed.size > MANY && this.changed.size * 2 > this.size;
-    if (!this.whole && !most) {
-      const ops = this.takeOps();
-      if (!ops) return [];
-      if (ops.length <= 2 * RECORD_SIZE) return [{ topic: 'ops', data: ops }];
-    }
-    return this.takeSnapshot();
-  }
-
-  /** @returns {string | undefined} the ops as JSON, undefined if all changes cancel out */
-  takeOps() {
+  /** @returns {string[] | undefined} the ops for nodes that came and went; undefined where a snapshot is better */
+  structure() {
     const ops = this.removed.map(id => `{"op":"remove","id":${id}}`);
-    const changed = [...this.changed];
+    let size = 0;
     for (const n of this.added) {
       // A node whose parent is new as well goes with its parent.
       if (!n.alive || n.sent || !n.parent?.sent) continue;
-      ops.push(`{"op":"add","parent":${n.parent.id},"after":${n.prev?.id ?? 0},"node":${nested(n)}}`);
+      const op = `{"op":"add","parent":${n.parent.id},"after":${n.prev?.id ?? 0},"node":${nested(n)}}`;
+      size += op.length;
+      if (size > 2 * RECORD_SIZE) return undefined;
+      ops.push(op);
     }
-    for (const n of changed) ops.push(`{"op":"update","node":${alone(n)}}`);
-    this.clear();
-    if (ops.length === 0) return undefined;
-    return `{"revision":${++this.revision},"commit":${++this.commit},"ops":[${ops.join(',')}]${this.truncated ? ',"truncated":true' : ''}}`;
+    return ops;
+  }
+
+  /**
+   * @param {string[]} ops those for nodes that came and went
+   * @param {() => boolean} [spent]
+   * @returns {TreeRecord[]} none if all changes cancel out
+   */
+  takeOps(ops, spent) {
+    this.added = [];
+    this.removed = [];
+    let n = 0;
+    while (n < this.changed.length) {
+      const node = this.changed[n++];
+      node.dirty = false;
+      if (node.alive) ops.push(`{"op":"update","node":${alone(node)}}`);
+      if (n % ASK_EVERY === 0 && spent?.()) break;
+    }
+    this.changed = this.changed.slice(n);
+    /** @type {TreeRecord[]} */
+    const out = [];
+    let first = 0;
+    let size = 0;
+    for (let i = 0; i < ops.length; i++) {
+      size += ops[i].length + 1;
+      if (i + 1 < ops.length && size + ops[i + 1].length <= RECORD_SIZE) continue;
+      out.push({ topic: 'ops', data: `{"revision":${++this.revision},"commit":${++this.commit},"ops":[${ops.slice(first, i + 1).join(',')}]${this.truncated ? ',"truncated":true' : ''}}` });
+      first = i + 1;
+      size = 0;
+    }
+    return out;
   }
 
   /** @returns {TreeRecord[]} */
@@ -280,8 +297,9 @@ export class Tree {
   }
 
   clear() {
+    for (const n of this.changed) n.dirty = false;
     this.added = [];
-    this.changed.clear();
+    this.changed = [];
     this.removed = [];
   }
 }
@@ -293,7 +311,7 @@ export class Tree {
  * @returns {TreeNode}
  */
 function node(id, name, parent) {
-  return { id, name, parent, values: {}, depth: (parent?.depth ?? 0) + 1, first: undefined, last: undefined, prev: undefined, next: undefined, alive: true, sent: false, set: undefined, element: undefined, loc: '' };
+  return { id, name, parent, values: Object.create(null), depth: (parent?.depth ?? 0) + 1, first: undefined, last: undefined, prev: undefined, next: undefined, alive: true, sent: false, dirty: false, set: undefined, element: undefined, loc: '' };
 }
 
 /**
@@ -317,93 +335,23 @@ function walk(n, f) {
 }
 
 /**
- * Returns the JSON of a node with everything below it, and marks all of it as sent.
- * Depth is bounded by the tree's limit.
- * @param {TreeNode} n
- * @returns {string}
- */
-function nested(n) {
-  n.sent = true;
-  const text = alone(n);
-  if (!n.first) return text;
-  const children = [];
-  for (let c = /** @type {TreeNode | undefined} */ (n.first); c; c = c.next) children.push(nested(c));
-  return `${text.slice(0, -1)},"children":[${children.join(',')}]}`;
-}
-
-/**
- * Returns the JSON of a node without its children.
- * @param {TreeNode} n
- * @returns {string}
- */
-function alone(n) {
-  let text = texts?.get(n);
-  if (text === undefined) {
-    text = write(n);
-    texts?.set(n, text);
-  }
-  return text;
-}
-
-/** The JSON of nodes that one take has written. @type {Map<TreeNode, string> | undefined} */
-let texts;
-
-/**
- * @param {TreeNode} n
- * @returns {string}
- */
-function write(n) {
-  const names = Object.keys(n.values);
-  /** @type {[string, string][]} */
-  const attrs = [];
-  const values = [];
-  for (const name of names) {
-    const v = n.values[name];
-    if (typeof v === 'number' && Number.isFinite(v) && !Object.is(v, -0) && name !== '') {
-      // By far the most values are numbers and short texts.
-      const digits = String(v);
-      if (attrs.length < MAX_ATTRS) attrs.push([wellFormed(name), digits]);
-      values.push(`${JSON.stringify(wellFormed(name))}:${digits}`);
-      continue;
-    }
-    const text = primitiveText(v);
-    if (text !== undefined && name !== '' && attrs.length < MAX_ATTRS) attrs.push([wellFormed(name), text]);
-    let json = JSON.stringify(encode(v));
-    if (json.length > VALUE_SIZE) json = JSON.stringify(encodeShort(v));
-    values.push(`${JSON.stringify(wellFormed(name))}:${json}`);
-  }
-  let out = `{"id":${n.id},"name":${JSON.stringify(n.name)}`;
-  if (attrs.length > 0) out += `,"attrs":${JSON.stringify(attrs)}`;
-  if (values.length > 0) out += `,"values":{${values.join(',')}}`;
-  const writable = n.set === undefined ? [] : names.filter(name => name !== '' && isWritable(n.set, name)).map(wellFormed);
-  if (writable.length > 0) out += `,"writable":${JSON.stringify(writable)}`;
-  if (n.loc) out += `,"loc":${JSON.stringify(n.loc)}`;
-  return out + '}';
-}
-
-/**
- * @param {unknown} set
- * @param {string} name
- * @returns {boolean} whether a component's set takes the name
- */
-function isWritable(set, name) {
-  return typeof set === 'function' || set !== null && typeof set === 'object' && Object.hasOwn(set, name) && typeof property(set, name) === 'function';
-}
-
-/**
  * Copies the own values of an object, so that the page's later changes of it
  * are not half seen. Accessors are not called.
+ * @param {Record<string, unknown>} into
  * @param {unknown} values
- * @returns {Record<string, unknown>}
+ * @returns {boolean} whether anything may be different now; what is in an object may always be
  */
-function copyValues(values) {
-  /** @type {Record<string, unknown>} */
-  const out = Object.create(null);
-  if (values === null || typeof values !== 'object') return out;
+function copyValues(into, values) {
+  if (values === null || typeof values !== 'object') return false;
+  let different = false;
   let n = 0;
-  for (const [name, d] of Object.entries(Object.getOwnPropertyDescriptors(values))) {
-    if (!d.enumerable || ++n > MAX_VALUES) continue;
-    out[name] = 'value' in d ? d.value : d.get;
+  for (const name of Object.keys(values)) {
+    if (++n > MAX_VALUES) break;
+    const d = Object.getOwnPropertyDescriptor(values, name);
+    if (!d) continue;
+    const v = 'value' in d ? d.value : d.get;
+    if (!different) different = v !== null && typeof v === 'object' || typeof v === 'function' || !Object.is(v, into[name]) || !(name in into);
+    into[name] = v;
   }
-  return out;
+  return different;
 }

@@ -10,7 +10,7 @@
  * @typedef {object} AnyTree
  * @property {number} revision the one that was sent last
  * @property {boolean} pending whether there is anything to take
- * @property {() => import('./tree.js').TreeRecord[]} take the records that tell the reader what changed
+ * @property {(spent?: () => boolean) => import('./tree.js').TreeRecord[]} take the records that tell the reader what changed; when the time is spent, some of it may be left
  * @property {() => void} reset the reader lost the tree: everything is sent with the next take
  * @property {(id: number) => TreeNode | undefined} get
  * @property {() => Iterable<TreeNode>} nodes
@@ -49,7 +49,7 @@
  * @property {() => Promise<import('./commands.js').Tools>} tools loads what commands need
  * @property {() => Promise<import('./realm.js').Inspection & import('./sources.js').ScriptGround>} inspection loads what sessions need
  * @property {typeof fetch} fetch the environment's own, which nobody captures
- * @property {(f: () => void) => void} nextFlush calls f when the tree may be flushed again
+ * @property {(f: () => void, rest: number) => void} nextFlush calls f when the tree may be flushed again, after as many milliseconds at least
  * @property {(f: () => void) => void} whenIdle calls f when nothing else is to do, or soon at the latest
  * @property {() => number} now milliseconds on a monotonic clock
  * @property {(f: () => void, ms: number) => unknown} setTimer

@@ -174,6 +174,40 @@ test('in a page of 10 000 components a flush costs what changed, and nothing is 
   assert.equal(encoded, 0);
 });
 
+test('what a take leaves comes with the next ones, oldest first, and records stay small', () => {
+  const tree = new Tree(limits);
+  const reader = new Reader();
+  const nodes = Array.from({ length: 5000 }, (_, i) => tree.add('Item', { i, text: 'x'.repeat(100) }));
+  tree.take().forEach(r => reader.apply(r));
+  nodes.forEach(n => tree.update(n, { i: -1 }));
+  tree.remove(nodes[4999]);
+  const some = tree.take(() => true);
+  assert.equal(JSON.parse(some[0].data).ops[0].op, 'remove');
+  some.forEach(r => reader.apply(r));
+  assert.equal(reader.get(nodes[0].id).values.i, -1);
+  assert.equal(reader.get(nodes[4998].id).values.i, 4998);
+  tree.update(nodes[0], { i: -2 });
+  const rest = tree.take();
+  assert.ok(rest.length > 3 && rest.every(r => r.topic === 'ops' && r.data.length < 200 << 10), `${rest.length} records`);
+  rest.forEach(r => reader.apply(r));
+  assert.equal(reader.print(), print(tree.root));
+  assert.equal(tree.pending, false);
+});
+
+test('a value that is what it was is not sent again, unless something may be different inside', () => {
+  const tree = new Tree(limits);
+  const list = [1];
+  const n = tree.add('A', { n: 1, list });
+  tree.take();
+  tree.update(n, { n: 1 });
+  assert.equal(tree.pending, false);
+  list.push(2);
+  tree.update(n, { list });
+  assert.deepEqual(JSON.parse(tree.take()[0].data).ops[0].node.values, { n: 1, list: [1, 2] });
+  tree.update(n, { more: undefined });
+  assert.equal(tree.pending, true);
+});
+
 test('huge values do not make huge records', () => {
   const tree = new Tree(limits);
   tree.add('A', { list: Array(100).fill('y'.repeat(10000)), text: 'z'.repeat(1e6) });
