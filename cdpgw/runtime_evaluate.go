@@ -69,7 +69,7 @@ func (s *session) passed(at liveAt, m realm.Method, p rawParams, tr translator) 
 
 // allowed refuses what could change a program to whoever may only look.
 func (s *session) allowed(m realm.Method, params json.RawMessage) error {
-	if m.ChangesWith(params) && !s.target.grant.Controls() {
+	if !s.target.grant.Controls() && m.ChangesWith(params) {
 		return failf("%s", errOnlyLook)
 	}
 	return nil

@@ -44,6 +44,7 @@ func (l *lane) close() {
 func (l *lane) run() {
 	// A value that was torn because nothing guards it is an error then, and not the end of the process.
 	debug.SetPanicOnFault(true)
+	growStack()
 	for {
 		l.mu.Lock()
 		if len(l.jobs) == 0 {
@@ -58,3 +59,18 @@ func (l *lane) run() {
 		job()
 	}
 }
+
+// stackRoom is about what the parser and the evaluator need of a stack for short input, in bytes.
+const stackRoom = 12 << 10
+
+// growStack makes room on the goroutine's stack at once, while there is nothing on
+// it: parsers descend deep, and a stack that grows below one is copied several times.
+//
+//go:noinline
+func growStack() {
+	var room [stackRoom]byte
+	keep(&room)
+}
+
+//go:noinline
+func keep(*[stackRoom]byte) {}

@@ -1,6 +1,7 @@
 package realm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -153,6 +154,10 @@ func (m Method) Changes() bool { return m != MethodPing && !reads[m] }
 func (m Method) ChangesWith(params json.RawMessage) bool {
 	if !pure[m] {
 		return m.Changes()
+	}
+	// Most commands do not name it, not even in escaped letters.
+	if !bytes.ContainsRune(params, '\\') && !bytes.Contains(params, []byte("throwOnSideEffect")) {
+		return true
 	}
 	// A map, since the fields of structures are found in any case, which a realm would not.
 	var p map[string]json.RawMessage
