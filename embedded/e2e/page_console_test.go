@@ -182,8 +182,16 @@ func seeObjects(c *pageConsole) {
 	c.waitText("li[role=treeitem]", "n: 2")
 	c.settle()
 	c.screenshot("page-live")
-	c.run("console.table([{a: 1, b: 2}])", "undefined")
+	// A table is a table: what it was given is told with its columns, which are there when the page is gone.
+	c.clearConsole()
+	c.run("console.table([{name: 'tea', price: 3}, {name: 'mug', price: 12.5, stock: {left: 2}}])", "undefined")
 	c.waitFor("a table", ".data-grid")
+	c.poll("the table has its rows and columns", func() (bool, string) {
+		seen := strings.Join(c.texts(".data-grid"), "\n")
+		return containsAll(seen, []string{"(index)", "name", "price", "stock", "tea", "mug", "12.5"}), seen
+	})
+	c.settle()
+	c.screenshot("page-table")
 }
 
 // seePageErrors looks at an error that the page threw, whose link leads into the page's own script.

@@ -75,6 +75,15 @@ func (r *rig) noSecret() {
 	for _, stream := range []string{subjects.RecordStreamName(space), subjects.BodyStreamName(space)} {
 		for _, m := range r.nats.Read(stream) {
 			text := m.Subject + fmt.Sprint(m.Header) + string(m.Data)
+			if stream == subjects.RecordStreamName(space) {
+				frame, err := subjects.DecodeFrame(subjects.Header(m.Header), m.Data)
+				if err != nil {
+					r.t.Fatal(err)
+				}
+				for _, rec := range frame.Records {
+					text += string(rec.Data)
+				}
+			}
 			if strings.Contains(text, secret) {
 				r.t.Errorf("the secret is in %s: %.2000s", m.Subject, text)
 			}

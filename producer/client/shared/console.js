@@ -1,4 +1,4 @@
-import { encode, encodeShort } from './value.js';
+import { encode, encodeShort, encodeTable } from './value.js';
 import { cut, wellFormed } from './text.js';
 import { callSite } from './stack.js';
 
@@ -9,14 +9,19 @@ import { callSite } from './stack.js';
 /** How large one message gets before its arguments are shortened, in UTF-16 units of JSON. */
 const MESSAGE_SIZE = 64 << 10;
 const MAX_ARGS = 100;
+/** How large a table gets, whose rows are told with their columns. */
+const TABLE_SIZE = 128 << 10;
 
 /** The console methods, and what the protocol calls them. */
 const TYPES = Object.freeze({
   log: 'log', debug: 'debug', info: 'info', warn: 'warning', error: 'error',
   dir: 'dir', dirxml: 'dirxml', table: 'table', trace: 'trace', clear: 'clear',
   group: 'startGroup', groupCollapsed: 'startGroupCollapsed', groupEnd: 'endGroup',
-  assert: 'assert', count: 'count', countReset: '', time: '', timeLog: 'timeEnd', timeEnd: 'timeEnd',
+  assert: 'assert', count: 'count', countReset: 'warning', time: 'warning', timeLog: 'log', timeEnd: 'timeEnd',
 });
+
+/** Methods that print their own name where they have nothing to print; others print nothing then. */
+const NAMED = new Set(['trace', 'clear', 'group', 'groupCollapsed', 'groupEnd', 'assert']);
 
 /**
  * @typedef {object} ConsoleOptions
@@ -46,7 +51,7 @@ export function captureConsole({ console, patches, faults, record, keep, now }) 
           busy = true;
           try {
             const shown = memory.shown(name, args);
-            if (shown && type) record('message', messageJSON(type, shown, keep?.(shown.slice(0, MAX_ARGS)) ?? 0));
+            if (shown) record('message', messageJSON(shown.type ?? type, shown.args, keep?.(shown.args.slice(0, MAX_ARGS)) ?? 0));
           } catch (e) {
             faults.add(e);
           } finally {
@@ -69,8 +74,9 @@ function messageJSON(type, args, kept) {
   const list = args.slice(0, MAX_ARGS);
   const ref = kept || undefined;
   const stack = callSite();
-  let text = JSON.stringify({ type, args: list.map(v => encode(v)), stack, ref });
-  if (text.length > MESSAGE_SIZE) text = JSON.stringify({ type, args: list.map(v => encodeShort(v)), stack: stack.slice(0, 10), ref });
+  const table = type === 'table';
+  let text = JSON.stringify({ type, args: list.map((v, i) => table && i === 0 ? encodeTable(v, TABLE_SIZE) : encode(v)), stack, ref });
+  if (text.length > MESSAGE_SIZE + (table ? TABLE_SIZE : 0)) text = JSON.stringify({ type, args: list.map(v => encodeShort(v)), stack: stack.slice(0, 10), ref });
   return text;
 }
 
@@ -88,32 +94,40 @@ class Memory {
   /**
    * @param {string} name
    * @param {unknown[]} args
-   * @returns {unknown[] | undefined} what the call prints, undefined if nothing
+   * @returns {{args: unknown[], type?: string} | undefined} what the call prints, and as what if not as its method does; undefined if nothing
    */
   shown(name, args) {
     switch (name) {
-      case 'assert': return args[0] ? undefined : args.slice(1);
+      case 'assert':
+        if (args[0]) return undefined;
+        args = args.slice(1);
+        break;
       case 'count': {
         const label = labelOf(args);
         const n = (this.counts.get(label) ?? 0) + 1;
         bounded(this.counts, label, n);
-        return [`${label}: ${n}`];
+        return { args: [`${label}: ${n}`] };
       }
-      case 'countReset':
-        this.counts.delete(labelOf(args));
+      case 'countReset': {
+        const label = labelOf(args);
+        return this.counts.delete(label) ? undefined : { args: [`Count for '${label}' does not exist`] };
+      }
+      case 'time': {
+        const label = labelOf(args);
+        if (this.timers.has(label)) return { args: [`Timer '${label}' already exists`] };
+        bounded(this.timers, label, this.now());
         return undefined;
-      case 'time':
-        if (!this.timers.has(labelOf(args))) bounded(this.timers, labelOf(args), this.now());
-        return undefined;
+      }
       case 'timeLog': case 'timeEnd': {
         const label = labelOf(args);
         const start = this.timers.get(label);
-        if (start === undefined) return undefined;
+        if (start === undefined) return { args: [`Timer '${label}' does not exist`], type: 'warning' };
         if (name === 'timeEnd') this.timers.delete(label);
-        return [`${label}: ${Math.round((this.now() - start) * 1000) / 1000} ms`, ...(name === 'timeLog' ? args.slice(1) : [])];
+        return { args: [`${label}: ${Math.round((this.now() - start) * 1000) / 1000} ms`, ...(name === 'timeLog' ? args.slice(1) : [])] };
       }
     }
-    return args;
+    if (args.length > 0) return { args };
+    return NAMED.has(name) ? { args: [`console.${name}`] } : undefined;
   }
 }
 

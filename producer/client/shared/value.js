@@ -21,6 +21,10 @@ export const MAX_STRING = 10000;
 export const MAX_ENTRIES = 100;
 /** How many characters the preview of a container has. */
 export const MAX_PREVIEW = 100;
+/** How many rows a table has, how many of them show what one costs, and how many columns a row has. */
+const MAX_ROWS = 1000;
+const SAMPLE_ROWS = 50;
+const MAX_COLUMNS = 50;
 
 const PREVIEW_STRING = 30;
 const PREVIEW_ENTRIES = 5;
@@ -45,10 +49,41 @@ export function encode(v, most = MAX_ENTRIES) {
   try {
     const simple = encodeSimple(v);
     if (simple !== undefined) return simple;
-    return open(/** @type {object} */ (v)).encoded(most);
+    return open(/** @type {object} */ (v)).encoded(most, encodeInner);
   } catch (e) {
     return { [TAG]: 'threw', message: messageOf(e) };
   }
+}
+
+/**
+ * Encodes what is shown as a table, which is two levels deep: its rows have
+ * their fields. It never throws.
+ * @param {unknown} v
+ * @param {number} size how many UTF-16 units of JSON it may have; rows beyond are only counted
+ * @returns {Json}
+ */
+export function encodeTable(v, size) {
+  const row = (/** @type {unknown} */ x) => isContainer(x) ? open(x).encoded(MAX_COLUMNS, encodeInner) : encodeInner(x);
+  try {
+    if (!isContainer(v)) return encode(v);
+    const table = open(v);
+    // A few rows tell how many there is room for.
+    let out = table.encoded(SAMPLE_ROWS, row);
+    let most = Math.min(MAX_ROWS, Math.floor(SAMPLE_ROWS * size / Math.max(1, JSON.stringify(out).length)));
+    if (most < SAMPLE_ROWS || table.size > SAMPLE_ROWS) out = table.encoded(most, row);
+    while (most > 1 && JSON.stringify(out).length > size) out = table.encoded(most >>= 1, row);
+    return out;
+  } catch (e) {
+    return { [TAG]: 'threw', message: messageOf(e) };
+  }
+}
+
+/**
+ * @param {unknown} v
+ * @returns {v is object}
+ */
+function isContainer(v) {
+  return v !== null && typeof v === 'object' && encodeSimple(v) === undefined;
 }
 
 /**
@@ -158,7 +193,7 @@ function encodeInner(v) {
  * @property {number} size how many entries it has
  * @property {boolean} [opaque]
  * @property {string} title its name inside of another container's preview
- * @property {(most: number) => Json} encoded
+ * @property {(most: number, inner: (v: unknown) => Json) => Json} encoded what is below is encoded by inner
  * @property {() => string} preview
  */
 
@@ -182,7 +217,7 @@ function openArray(v) {
   const name = `Array(${size})`;
   return {
     type: 'array', size, title: name,
-    encoded: most => partial(head(most).map(encodeInner), size, most),
+    encoded: (most, inner) => partial(head(most).map(inner), size, most),
     preview: () => preview(name, '[', head(PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, ']'),
   };
 }
@@ -242,7 +277,7 @@ function openEntries(type, name, size, entries) {
   const named = `${name}(${size})`;
   return {
     type, size, title: named,
-    encoded: most => partial({ [TAG]: type, entries: first(entries(), most).map(([k, x]) => [encodeInner(k), encodeInner(x)]) }, size, most),
+    encoded: (most, inner) => partial({ [TAG]: type, entries: first(entries(), most).map(([k, x]) => [encodeInner(k), inner(x)]) }, size, most),
     preview: () => preview(named, '{', first(entries(), PREVIEW_ENTRIES).map(([k, x]) => `${title(k, PREVIEW_STRING)} => ${title(x, PREVIEW_STRING)}`), size, '}'),
   };
 }
@@ -256,7 +291,7 @@ function openSet(size, values) {
   const named = `Set(${size})`;
   return {
     type: 'set', size, title: named,
-    encoded: most => partial({ [TAG]: 'set', values: first(values(), most).map(encodeInner) }, size, most),
+    encoded: (most, inner) => partial({ [TAG]: 'set', values: first(values(), most).map(inner) }, size, most),
     preview: () => preview(named, '{', first(values(), PREVIEW_ENTRIES).map(x => title(x, PREVIEW_STRING)), size, '}'),
   };
 }
@@ -273,7 +308,7 @@ function openObject(v) {
   return {
     type: 'object', size: keys.length,
     title: name || (keys.length ? '{…}' : '{}'),
-    encoded: most => partial(encodeFields(v, keys.slice(0, most), name), keys.length, most),
+    encoded: (most, inner) => partial(encodeFields(v, keys.slice(0, most), name, inner), keys.length, most),
     preview: () => preview(name, '{', keys.slice(0, PREVIEW_ENTRIES).map(k => `${fieldName(k)}: ${title(property(v, k), PREVIEW_STRING)}`), keys.length, '}'),
   };
 }
@@ -282,17 +317,18 @@ function openObject(v) {
  * @param {object} v
  * @param {string[]} keys
  * @param {string} name the name of its class, empty for a plain object
+ * @param {(v: unknown) => Json} inner
  * @returns {Json}
  */
-function encodeFields(v, keys, name) {
+function encodeFields(v, keys, name, inner) {
   if (!name && keys.includes(TAG)) {
-    return { [TAG]: 'object', entries: keys.map(k => [wellFormed(k), encodeInner(property(v, k))]) };
+    return { [TAG]: 'object', entries: keys.map(k => [wellFormed(k), inner(property(v, k))]) };
   }
   /** @type {Record<string, Json>} */
   const fields = {};
   for (const k of keys) {
     // Assigning to "__proto__" would set the prototype.
-    Object.defineProperty(fields, wellFormed(k), { value: encodeInner(property(v, k)), enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(fields, wellFormed(k), { value: inner(property(v, k)), enumerable: true, configurable: true, writable: true });
   }
   return name ? { [TAG]: 'instance', name: cut(name, 1000), fields } : fields;
 }

@@ -8,7 +8,7 @@ import { parseStack } from '../shared/stack.js';
 function rig() {
   const calls = [];
   const target = {};
-  for (const name of ['log', 'warn', 'error', 'assert', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'group', 'groupEnd', 'debug']) {
+  for (const name of ['log', 'warn', 'error', 'assert', 'count', 'countReset', 'time', 'timeEnd', 'timeLog', 'group', 'groupEnd', 'debug', 'trace', 'table']) {
     target[name] = function (...args) { calls.push([name, this, args]); return 'result'; };
   }
   const seen = [];
@@ -59,12 +59,40 @@ test('methods that print something of their own', () => {
   target.timeLog('t', 'extra');
   target.timeEnd('t');
   target.timeEnd('unknown');
+  target.time('u');
+  target.time('u');
+  target.countReset('unknown');
+  target.log();
+  target.trace();
+  target.assert(false);
   target.group('g');
   target.groupEnd();
   assert.deepEqual(seen.map(m => [m.type, ...m.args]), [
     ['assert', 'yes'], ['count', 'default: 1'], ['count', 'a: 1'], ['count', 'default: 2'], ['count', 'default: 1'],
-    ['timeEnd', 't: 5 ms', 'extra'], ['timeEnd', 't: 10 ms'], ['startGroup', 'g'], ['endGroup'],
+    ['log', 't: 5 ms', 'extra'], ['timeEnd', 't: 10 ms'],
+    ['warning', "Timer 'unknown' does not exist"], ['warning', "Timer 'u' already exists"], ['warning', "Count for 'unknown' does not exist"],
+    ['trace', 'console.trace'], ['assert', 'console.assert'], ['startGroup', 'g'], ['endGroup', 'console.groupEnd'],
   ]);
+});
+
+test('a table is two levels deep, and has the rows that there is room for', () => {
+  const { target, seen } = rig();
+  target.table([{ a: 1, deep: { b: 2 } }, 5, [6]], ['a']);
+  assert.deepEqual(seen[0].args, [[{ a: 1, deep: { __natscope: 'dehydrated', type: 'object', preview: '{b: 2}', size: 1 } }, 5, [6]], ['a']]);
+  target.table(new Map([['k', { a: 1 }]]));
+  assert.deepEqual(seen[1].args, [{ __natscope: 'map', entries: [['k', { a: 1 }]] }]);
+  target.table({ x: { a: 1 }, get y() { throw new Error('called'); } });
+  assert.deepEqual(seen[2].args[0].x, { a: 1 });
+  target.table(Array.from({ length: 300 }, (_, i) => ({ i })));
+  assert.equal(seen[3].args[0].length, 300, 'a table that fits is whole');
+  target.table(Array.from({ length: 2000 }, (_, i) => ({ i })));
+  assert.deepEqual([seen[4].args[0].size, seen[4].args[0].value.length], [2000, 1000]);
+  target.table(Array.from({ length: 500 }, (_, i) => ({ text: 'x'.repeat(i < 100 ? 1 : 5000) })));
+  const { size, value } = seen[5].args[0];
+  assert.ok(size === 500 && value.length > 50 && value.length < 200, `${value.length} rows of ${size}`);
+  assert.ok(JSON.stringify(seen[5]).length < 150 << 10);
+  target.table([{ text: 'x'.repeat(1e6) }]);
+  assert.ok(JSON.stringify(seen[6]).length < 20 << 10);
 });
 
 test('huge arguments make small messages', () => {
