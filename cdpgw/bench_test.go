@@ -29,8 +29,8 @@ func grown(t testing.TB, n, width int) *memory {
 		revision++
 		m.ops("orders", gen1, revision, ops...)
 	}
-	if got := m.space.Source("orders").Tree.Len(); got != n {
-		t.Fatalf("%d nodes, want %d: %v", got, n, m.space.Source("orders").Faults)
+	if got := m.Space().Source("orders").Tree.Len(); got != n {
+		t.Fatalf("%d nodes, want %d: %v", got, n, m.Space().Source("orders").Faults)
 	}
 	return m
 }
@@ -50,7 +50,7 @@ func BenchmarkTreeChange(b *testing.B) {
 				s := offline(g, target{space: "dev"})
 				perform(s, "DOM.getDocument", map[string]int{"depth": -1})
 				s.conn.queue.take()
-				src := m.space.Source("orders")
+				src := m.Space().Source("orders")
 				e := src.Tree.Node(5)
 				change := fold.Change{Kind: fold.TreeChanged, Source: src, Tree: tree.Change{Kind: tree.Updated, Entry: e, Parent: e.Parent}}
 				if kind == "insert" {
@@ -70,7 +70,7 @@ func BenchmarkTreeChange(b *testing.B) {
 							}
 						}
 					}
-					s.changed(newBatch(g.hub, m.space, []fold.Change{change}, false))
+					s.changed(newBatch(g.hub, m.Space(), []fold.Change{change}, false))
 					s.conn.queue.take()
 					s.conn.queue.sent()
 				}
@@ -144,11 +144,11 @@ func BenchmarkFanOut(b *testing.B) {
 		perform(s, "Runtime.enable", nil)
 		all = append(all, s)
 	}
-	src := m.space.Source("orders")
+	src := m.Space().Source("orders")
 	changes := []fold.Change{{Kind: fold.ConsoleAdded, Source: src, Console: src.Console.Entries[0]}}
 	b.ReportAllocs()
 	for b.Loop() {
-		g.hub.Changed(m.space, changes)
+		g.hub.Changed(m.Space(), changes)
 		for _, s := range all {
 			s.conn.queue.take()
 			s.conn.queue.sent()

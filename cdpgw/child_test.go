@@ -115,7 +115,7 @@ func TestChildren(t *testing.T) {
 
 	// The engine goes: its child before its context.
 	from := c.count()
-	m.presence("node", false)
+	m.Presence("node", false)
 	var gone detachedFromTargetEvent
 	from = c.event(from, "Target.detachedFromTarget", &gone)
 	c.event(from, "Runtime.executionContextDestroyed", nil)
@@ -123,7 +123,7 @@ func TestChildren(t *testing.T) {
 		t.Errorf("%+v", gone)
 	}
 	from = c.count()
-	m.presence("node", true)
+	m.Presence("node", true)
 	var back attachedToTargetEvent
 	c.event(from, "Target.attachedToTarget", &back)
 	if back.SessionID == kids["node app"] {

@@ -43,7 +43,7 @@ func TestOpenGroupOfOneSource(t *testing.T) {
 	one.call("Runtime.enable", nil, nil)
 
 	group := func(at float64, kind string, args ...json.RawMessage) {
-		m.publish("page", gen1, subjects.PlaneConsole, record(at, console.TopicMessage, console.Message{Type: kind, Args: args}))
+		m.Publish("page", gen1, subjects.PlaneConsole, record(at, console.TopicMessage, console.Message{Type: kind, Args: args}))
 	}
 	group(10, "startGroup", json.RawMessage(`"cart"`))
 	m.log("page", gen1, 11, "in the group")

@@ -18,7 +18,7 @@ func TestLineOfARequest(t *testing.T) {
 		{Type: "log", Request: "gone"}, {Type: "log", Trace: "rubbish"}, {Type: "table", Request: "rq7"},
 	} {
 		x.Args = []json.RawMessage{json.RawMessage(`"line"`)}
-		m.publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, x))
+		m.Publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, x))
 	}
 	_, server := serve(t, m)
 	c := dial(t, server, "dev/orders")

@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 		for i, a := range args {
 			raw[i] = json.RawMessage(a)
 		}
-		m.publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, console.Message{Type: "table", Args: raw}))
+		m.Publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, console.Message{Type: "table", Args: raw}))
 	}
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")

@@ -21,7 +21,7 @@ func TestNothingBeforeEnable(t *testing.T) {
 	c := dial(t, server, "dev")
 	m.log("orders", gen1, 50, "unheard")
 	m.get("orders", gen1, 60, "r2", 200, "x")
-	m.presence("orders", false)
+	m.Presence("orders", false)
 	m.ops("orders", gen1, 2, tree.Op{Op: tree.OpRemove, ID: 4})
 	c.sync()
 	if all, _, _ := c.snapshot(); len(all) != 1 {
@@ -158,7 +158,7 @@ func TestContextsOfRestarts(t *testing.T) {
 	last := first.Context
 	for _, step := range []func(){
 		func() { m.open("orders", gen2, source.Descriptor{Name: "orders"}) },
-		func() { m.presence("orders", false); m.presence("orders", true) },
+		func() { m.Presence("orders", false); m.Presence("orders", true) },
 		func() { m.open("orders", gen2+"c", source.Descriptor{Name: "orders", Realm: "same"}) },
 		func() { m.open("orders", gen2+"d", source.Descriptor{Name: "orders", Realm: "same"}) },
 	} {
@@ -188,7 +188,7 @@ func TestConsoleKinds(t *testing.T) {
 	say := func(msg console.Message) consoleCalledEvent {
 		t.Helper()
 		from := c.count()
-		m.publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, msg))
+		m.Publish("orders", gen1, subjects.PlaneConsole, record(5, console.TopicMessage, msg))
 		var e consoleCalledEvent
 		c.event(from, "Runtime.consoleAPICalled", &e)
 		return e
@@ -204,7 +204,7 @@ func TestConsoleKinds(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	from := c.count()
-	m.publish("orders", gen1, subjects.PlaneConsole, record(6, console.TopicException, console.Exception{Text: "panic", Value: json.RawMessage(`"boom"`), URL: "a.go", Line: 7, Column: 2}))
+	m.Publish("orders", gen1, subjects.PlaneConsole, record(6, console.TopicException, console.Exception{Text: "panic", Value: json.RawMessage(`"boom"`), URL: "a.go", Line: 7, Column: 2}))
 	var x exceptionThrownEvent
 	c.event(from, "Runtime.exceptionThrown", &x)
 	if x.Details.Text != "panic" || x.Details.LineNumber != 6 || x.Details.ColumnNumber != 1 || string(x.Details.Exception.Value) != `"boom"` {
@@ -216,7 +216,7 @@ func TestConsoleKinds(t *testing.T) {
 // Faults are told in the Log, the old ones at enable and the new ones live.
 func TestFaults(t *testing.T) {
 	m := shop(t)
-	m.publish("orders", gen1, subjects.PlaneNet, subjects.Record{T: 1, Topic: network.TopicStart, Data: json.RawMessage(`{"id":"NOT A TOKEN"}`)})
+	m.Publish("orders", gen1, subjects.PlaneNet, subjects.Record{T: 1, Topic: network.TopicStart, Data: json.RawMessage(`{"id":"NOT A TOKEN"}`)})
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	c.call("Log.enable", nil, nil)
@@ -225,7 +225,7 @@ func TestFaults(t *testing.T) {
 	if e.Entry.Source != "other" || e.Entry.Level != "warning" || !strings.HasPrefix(e.Entry.Text, "natscope: orders: ") || e.Entry.Timestamp < origin {
 		t.Errorf("%+v", e)
 	}
-	m.publish("orders", gen1, subjects.PlaneConsole, subjects.Record{T: 1, Topic: console.TopicMessage, Data: json.RawMessage(`7`)})
+	m.Publish("orders", gen1, subjects.PlaneConsole, subjects.Record{T: 1, Topic: console.TopicMessage, Data: json.RawMessage(`7`)})
 	c.event(at, "Log.entryAdded", nil)
 	c.call("Log.clear", nil, nil)
 	c.call("Log.disable", nil, nil)

@@ -23,8 +23,8 @@ func cordis(t testing.TB) *memory {
 				{ID: 3, Kind: tree.KindContext, Name: "Context", Object: "o3"},
 			}},
 		}}
-		m.publish(id, gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 3, Registry: "r", Root: root}))
-		if f := m.space.Source(id).Faults; len(f) > 0 {
+		m.Publish(id, gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 3, Registry: "r", Root: root}))
+		if f := m.Space().Source(id).Faults; len(f) > 0 {
 			t.Fatal(f)
 		}
 	}
@@ -34,7 +34,7 @@ func cordis(t testing.TB) *memory {
 
 func TestCordisDomain(t *testing.T) {
 	m := cordis(t)
-	m.presence("tab", false)
+	m.Presence("tab", false)
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	answer, _ := c.do("DSHInspector.getCordisTree", nil)
@@ -102,7 +102,7 @@ func TestSourcesChanged(t *testing.T) {
 	}
 	c.call("DSHInspector.disable", nil, nil)
 	m.log("go", gen1, 999, "line")
-	m.presence("go", false)
+	m.Presence("go", false)
 	c.sync()
 	if after := c.count(); after != len(all)+2 {
 		t.Errorf("%d messages after the domain was disabled, want its answer and one more", after-len(all))

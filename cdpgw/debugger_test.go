@@ -15,7 +15,7 @@ import (
 func TestFilesOfStacks(t *testing.T) {
 	m := shop(t)
 	say := func(file string) {
-		m.publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: file, Line: 3}, {Function: "g"}}}))
+		m.Publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: file, Line: 3}, {Function: "g"}}}))
 	}
 	say("/a.go")
 	say("file:///a.go")
@@ -59,7 +59,7 @@ func TestFilesOfStacks(t *testing.T) {
 func TestBreakpointsAreRefused(t *testing.T) {
 	m := newMemory(t, subjects.Limits{})
 	m.open("orders", gen1, source.Descriptor{Name: "orders", Runtime: "go1.26.8", PID: 4711, Hostname: "box"})
-	m.publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: "/a.go", Line: 3}}}))
+	m.Publish("orders", gen1, subjects.PlaneConsole, record(30, console.TopicMessage, console.Message{Type: "log", Stack: []network.Frame{{Function: "f", URL: "/a.go", Line: 3}}}))
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	c.call("Log.enable", nil, nil)

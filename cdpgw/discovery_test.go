@@ -33,7 +33,7 @@ func fetch(t *testing.T, h http.Handler, method, path string, change ...func(*ht
 
 func TestList(t *testing.T) {
 	m := shop(t)
-	m.presence("billing", false)
+	m.Presence("billing", false)
 	g, _ := serve(t, m)
 	for _, path := range []string{"/json", "/json/list"} {
 		_, body := fetch(t, g.Handler(), "GET", path)
@@ -139,7 +139,7 @@ func TestAccess(t *testing.T) {
 func TestIndex(t *testing.T) {
 	m := shop(t)
 	m.open("odd", gen1, source.Descriptor{Name: `<script>alert("x")</script>`})
-	m.presence("odd", false)
+	m.Presence("odd", false)
 	g, _ := serve(t, m)
 	code, answer := fetch(t, g.Handler(), "GET", "/sources.json")
 	for _, want := range []string{"devtools://devtools/bundled/devtools_app.html?ws=127.0.0.1:9230/devtools/page/dev/orders", "Billing Service", `"connected": false`, `"nodes": 4`} {

@@ -134,7 +134,7 @@ func TestEditWithoutEffect(t *testing.T) {
 // A refused edit is an error that says why, in the Log too, and the value as it is.
 func TestRefusedEdits(t *testing.T) {
 	m := editableShop(t)
-	m.presence("billing", false)
+	m.Presence("billing", false)
 	s, server := scripted(t, m)
 	c := dial(t, server, "dev")
 	c.call("Log.enable", nil, nil)
@@ -180,7 +180,7 @@ func TestRefusedEdits(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	m.presence("page", false)
+	m.Presence("page", false)
 	refuse("DOM.setAttributeValue", map[string]any{"nodeId": element, "name": "count", "value": "3"}, "not connected")
 	c.sync()
 	c.valid()

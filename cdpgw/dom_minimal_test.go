@@ -33,7 +33,7 @@ func TestPairsOfTrees(t *testing.T) {
 		perform(s, "DOM.getDocument", map[string]int{"depth": -1})
 		drain(t, s, doc)
 		m.snapshot("a", gen1, 2, second)
-		if f := m.space.Source("a").Faults; len(f) > 0 {
+		if f := m.Space().Source("a").Faults; len(f) > 0 {
 			t.Fatal(f)
 		}
 		got := counted(t, s, doc)

@@ -61,8 +61,8 @@ func TestFiveThousandFibers(t *testing.T) {
 		}
 		root.Children = append(root.Children, fiber(uid, below...))
 	}
-	m.publish("bot", gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 1, Root: root}))
-	if n, f := m.space.Source("bot").Tree.Len(), m.space.Source("bot").Faults; n != 2*fibers+1 || len(f) > 0 {
+	m.Publish("bot", gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 1, Root: root}))
+	if n, f := m.Space().Source("bot").Tree.Len(), m.Space().Source("bot").Faults; n != 2*fibers+1 || len(f) > 0 {
 		t.Fatalf("%d nodes, %v", n, f)
 	}
 	g, err := New(Options{State: m})
@@ -106,7 +106,7 @@ func TestTwoHundredFiftyLevels(t *testing.T) {
 		inner = fiber(uid, inner)
 	}
 	root := &tree.Node{ID: 1, Kind: tree.KindContext, Name: "Context", Object: "root", Children: []tree.Node{inner}}
-	m.publish("bot", gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 1, Root: root}))
+	m.Publish("bot", gen1, subjects.PlaneTree, record(1, tree.TopicSnapshot, tree.Snapshot{Version: tree.SchemaVersion, Profile: tree.ProfileCordis, Revision: 1, Root: root}))
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	c.call("DOM.getDocument", nil, nil)
@@ -165,7 +165,7 @@ func TestManyRealmsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	m.remove("page7")
+	m.Remove("page7")
 	if got := all[0].counts(t); got != (events{removed: 1}) {
 		t.Errorf("an evicted source: %+v", got)
 	}
@@ -223,10 +223,10 @@ func TestNodeIDsStay(t *testing.T) {
 		{ID: 3, Name: "Router", Children: []tree.Node{{ID: 9, Name: "Route"}, {ID: 4, Name: "Route", Attrs: []tree.Attr{{Name: "path", Value: "/other"}}}, {ID: 10, Name: "Route"}}},
 	}})
 	stays("a whole snapshot")
-	m.remove("page")
+	m.Remove("page")
 	m.open("another", gen1, source.Descriptor{Name: "another"})
 	stays("other sources came and went")
-	m.presence("orders", false)
+	m.Presence("orders", false)
 	stays("its source was lost")
 	m.open("orders", gen2, source.Descriptor{Name: "orders", Realm: source.RealmID(gen1)})
 	m.snapshot("orders", gen2, 1, &tree.Node{ID: 1, Name: "App", Children: []tree.Node{{ID: 3, Name: "Router", Children: []tree.Node{{ID: 4, Name: "Route"}}}}})

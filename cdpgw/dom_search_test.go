@@ -101,8 +101,8 @@ func TestSearchResultsThatAreGone(t *testing.T) {
 	var r searchResult
 	c.call("DOM.performSearch", map[string]string{"query": "<Row"}, &r)
 	m.ops("a", gen1, 2, tree.Op{Op: tree.OpRemove, ID: 2})
-	m.presence("p", false)
-	m.remove("b")
+	m.Presence("p", false)
+	m.Remove("b")
 	var ids nodeIDs
 	c.call("DOM.getSearchResults", map[string]any{"searchId": r.SearchID, "fromIndex": 0, "toIndex": r.ResultCount}, &ids)
 	if len(ids.NodeIDs) != 4 || ids.NodeIDs[0] != 0 || ids.NodeIDs[1] == 0 || ids.NodeIDs[2] != 0 || ids.NodeIDs[3] == 0 {

@@ -156,7 +156,7 @@ func (e *editor) gen() subjects.Generation {
 }
 
 func (e *editor) genOf(id subjects.SourceID) subjects.Generation {
-	return e.m.space.Source(id).Generation
+	return e.m.Space().Source(id).Generation
 }
 
 func (e *editor) snapshot(id subjects.SourceID, root tree.Node) {
@@ -190,16 +190,16 @@ func (e *editor) attributes() []tree.Attr {
 // step publishes one frame, or changes a source.
 func (e *editor) step() {
 	id := []subjects.SourceID{"a", "b"}[e.r.IntN(2)]
-	src := e.m.space.Source(id)
+	src := e.m.Space().Source(id)
 	switch {
 	case src == nil:
 		e.open(id, []source.Kind{source.KindHost, source.KindClient}[e.r.IntN(2)])
 		return
 	case e.r.IntN(20) == 0:
-		e.m.remove(id)
+		e.m.Remove(id)
 		return
 	case e.r.IntN(12) == 0:
-		e.m.presence(id, !src.Connected)
+		e.m.Presence(id, !src.Connected)
 		return
 	case e.r.IntN(12) == 0:
 		e.open(id, source.KindHost)
@@ -213,7 +213,7 @@ func (e *editor) step() {
 
 // ops applies operations to a mirror of the tree, so that each is valid after those before it.
 func (e *editor) ops(id subjects.SourceID) {
-	root := toNode(e.m.space.Source(id).Tree.Root)
+	root := toNode(e.m.Space().Source(id).Tree.Root)
 	var records []subjects.Record
 	for range 1 + e.r.IntN(4) {
 		e.revision[id]++
@@ -225,9 +225,9 @@ func (e *editor) ops(id subjects.SourceID) {
 		}
 		records = append(records, record(2, tree.TopicOps, tree.Ops{Revision: e.revision[id], Ops: ops}))
 	}
-	e.m.publish(id, e.genOf(id), subjects.PlaneTree, records...)
-	if got, want := toNode(e.m.space.Source(id).Tree.Root), root; !equalNodes(got, want) {
-		e.t.Fatalf("the test's mirror differs from the fold: %v", e.m.space.Source(id).Faults)
+	e.m.Publish(id, e.genOf(id), subjects.PlaneTree, records...)
+	if got, want := toNode(e.m.Space().Source(id).Tree.Root), root; !equalNodes(got, want) {
+		e.t.Fatalf("the test's mirror differs from the fold: %v", e.m.Space().Source(id).Faults)
 	}
 }
 
@@ -270,7 +270,7 @@ func (e *editor) op(root *tree.Node) (tree.Op, bool) {
 
 // shuffled is the tree of a source with nodes dropped, moved and added, for a snapshot.
 func (e *editor) shuffled(src interface{ Name() string }) tree.Node {
-	root := toNode(e.m.space.Source(subjects.SourceID(src.Name())).Tree.Root)
+	root := toNode(e.m.Space().Source(subjects.SourceID(src.Name())).Tree.Root)
 	for range 6 {
 		e.op(&root)
 	}

@@ -52,7 +52,7 @@ func byName(n *domNode, name string) *domNode {
 
 func TestDocumentShape(t *testing.T) {
 	m := shop(t)
-	m.presence("billing", false)
+	m.Presence("billing", false)
 	_, server := serve(t, m)
 	for _, tc := range []struct{ path, want string }{
 		{"dev", `#document
@@ -215,12 +215,12 @@ func TestLiveChanges(t *testing.T) {
 	}
 
 	// Connection state is on the source's element and nowhere else.
-	m.presence("orders", false)
+	m.Presence("orders", false)
 	at = c.event(at, "DOM.attributeModified", &modified)
 	if modified.NodeID != byName(doc.Root, "host").NodeID || modified.Name != "state" || modified.Value != "disconnected" {
 		t.Errorf("%+v", modified)
 	}
-	m.presence("orders", true)
+	m.Presence("orders", true)
 	c.event(at, "DOM.attributeRemoved", &removed)
 	c.valid()
 }
@@ -235,7 +235,7 @@ func TestTruncatedTreeSaysSo(t *testing.T) {
 	c.call("DOM.getDocument", map[string]int{"depth": -1}, &doc)
 	host := byName(doc.Root, "host").NodeID
 	flush := func(revision uint64, truncated bool) {
-		m.publish("orders", gen1, subjects.PlaneTree, record(3, tree.TopicOps, tree.Ops{Revision: revision, Ops: []tree.Op{}, Truncated: truncated}))
+		m.Publish("orders", gen1, subjects.PlaneTree, record(3, tree.TopicOps, tree.Ops{Revision: revision, Ops: []tree.Op{}, Truncated: truncated}))
 	}
 	flush(2, true)
 	var modified attributeModifiedEvent
@@ -278,7 +278,7 @@ func TestDocumentUpdatedWhenTheStateIsAnother(t *testing.T) {
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	c.outline(-1)
-	m.replace()
+	m.Renew()
 	c.event(0, "DOM.documentUpdated", nil)
 	if got := c.outline(-1); got != "#document\n workspace name=dev\n  clients\n" {
 		t.Errorf("%s", got)

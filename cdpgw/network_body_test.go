@@ -36,7 +36,7 @@ func encoded(m *memory, id network.RequestID, encoding string, ended bool, parts
 	m.net("orders", gen1, 51, network.TopicResponse, network.Response{ID: id, Status: 200, MIMEType: "text/event-stream", HasBody: true, Headers: []network.Header{{"content-encoding", encoding}}})
 	var n int64
 	for _, p := range parts {
-		m.addBody(responseBodyOf(id), p.Data, p.End)
+		m.AddBody(responseBodyOf(id), p.Data, p.End)
 		n += int64(len(p.Data))
 	}
 	if ended {
@@ -78,9 +78,8 @@ func TestTruncatedBodies(t *testing.T) {
 		t.Helper()
 		m.net("orders", gen1, 50, network.TopicStart, network.Start{ID: id, URL: "http://a.test/"})
 		m.net("orders", gen1, 51, network.TopicResponse, network.Response{ID: id, Status: 200, HasBody: true})
-		m.bodyMu.Lock()
-		m.body(responseBodyOf(id)).parts = []replica.BodyPart{{Data: []byte(data)}, {Offset: int64(len(data)), End: end, Total: v.Bytes}}
-		m.bodyMu.Unlock()
+		m.AddBody(responseBodyOf(id), []byte(data), "")
+		m.EndBody(responseBodyOf(id), end, v.Bytes)
 		v.ID, v.Captured = id, int64(len(data))
 		m.net("orders", gen1, 60, network.TopicEnd, v)
 		var body responseBodyResult
@@ -115,7 +114,7 @@ func TestBinaryMultipartPostData(t *testing.T) {
 	m.net("orders", gen1, 50, network.TopicStart, network.Start{ID: "p", Method: "POST", URL: "http://a.test/", HasBody: true, BodyBytes: int64(len(pdf)), Headers: []network.Header{{"Content-Type", "multipart/form-data; boundary=b"}}})
 	subject := responseBodyOf("p")
 	subject.Direction = subjects.RequestBody
-	m.addBody(subject, pdf, subjects.BodyComplete)
+	m.AddBody(subject, pdf, subjects.BodyComplete)
 	m.net("orders", gen1, 51, network.TopicRequestBodyEnd, network.BodyEnd{ID: "p", Bytes: int64(len(pdf)), Captured: int64(len(pdf))})
 	c.call("Network.enable", nil, nil)
 	var sent requestWillBeSentEvent
@@ -151,7 +150,7 @@ func TestCompressedStream(t *testing.T) {
 	got := string(r.BufferedData)
 	from := c.count()
 	for _, text := range []string{"data: two\n\n", "data: three\n\n"} {
-		m.addBody(responseBodyOf("sse"), part(text), "")
+		m.AddBody(responseBodyOf("sse"), part(text), "")
 		c.until(from, text, func(e received) bool {
 			var d dataReceivedEvent
 			if e.Method == "Network.dataReceived" && json.Unmarshal(e.Params, &d) == nil && len(d.Data) > 0 && string(d.Data) == text {
@@ -165,7 +164,7 @@ func TestCompressedStream(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	m.net("orders", gen1, 60, network.TopicEnd, network.End{ID: "sse", Bytes: 1, Captured: 1})
-	m.addBody(responseBodyOf("sse"), nil, subjects.BodyComplete)
+	m.AddBody(responseBodyOf("sse"), nil, subjects.BodyComplete)
 	c.event(from, "Network.loadingFinished", nil)
 	// Case of the replay: after its end, the whole body is the answer.
 	c.call("Network.streamResourceContent", map[string]any{"requestId": rid("sse")}, &r)
@@ -214,12 +213,12 @@ func TestBodiesWaitForTheirTurn(t *testing.T) {
 		m.net("orders", gen1, 50, network.TopicStart, network.Start{ID: id, URL: "http://a.test/"})
 		m.net("orders", gen1, 51, network.TopicResponse, network.Response{ID: id, Status: 200, HasBody: true})
 		m.net("orders", gen1, 52, network.TopicEnd, network.End{ID: id, Bytes: 3, Captured: 3})
-		m.addBody(responseBodyOf(id), []byte("abc"), "")
+		m.AddBody(responseBodyOf(id), []byte("abc"), "")
 		c.send("Network.getResponseBody", map[string]any{"requestId": rid(string(id))})
 	}
 	c.sync()
 	for i := range 3 * endedBodies {
-		m.addBody(responseBodyOf(network.RequestID("slow"+itoa(int64(i)))), nil, subjects.BodyComplete)
+		m.AddBody(responseBodyOf(network.RequestID("slow"+itoa(int64(i)))), nil, subjects.BodyComplete)
 	}
 	last := c.last
 	for id := last - 3*endedBodies; id < last; id++ {

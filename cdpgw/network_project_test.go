@@ -60,7 +60,7 @@ func redirected(m *memory) {
 		m.net("orders", gen1, at+1, network.TopicResponse, r)
 		m.net("orders", gen1, at+2, network.TopicDataReceived, network.DataReceived{ID: id, Bytes: 4})
 		m.net("orders", gen1, at+3, network.TopicEnd, network.End{ID: id, Bytes: 4, Captured: 4})
-		m.addBody(responseBodyOf(id), []byte("body of "+id), subjects.BodyComplete)
+		m.AddBody(responseBodyOf(id), []byte("body of "+id), subjects.BodyComplete)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRedirectThatIsNotFollowed(t *testing.T) {
 		m.get("orders", gen1, 10, network.RequestID(fmt.Sprint("n", i)), 200, "")
 	}
 	redirect("gone")
-	m.presence("orders", false)
+	m.Presence("orders", false)
 	c.sync()
 	for _, id := range []RequestID{rid("evicted"), rid("gone")} {
 		c.until(0, "the end of "+string(id), func(r received) bool {
@@ -266,8 +266,8 @@ message {"id":"a","data":"x"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m := newMemory(t, subjects.Limits{Requests: 3})
 		m.open("orders", gen1, source.Descriptor{Name: "orders"})
-		src := m.space.Source("orders")
-		h := &hub{space: m.space}
+		src := m.Space().Source("orders")
+		h := &hub{space: m.Space()}
 		d := protocolOf(t)
 		ends := map[RequestID]int{}
 		starts := map[RequestID]int{}

@@ -51,7 +51,7 @@ func TestEventsOfWithheldStreams(t *testing.T) {
 	c.untilEvents(rid("sse"), "one", "two", "three")
 	from := c.count()
 	m.net("orders", gen1, 60, network.TopicEnd, network.End{ID: "sse", Bytes: 24, Captured: 24, Redacted: true})
-	m.addBody(responseBodyOf("sse"), []byte("data: [redacted]"), subjects.BodyComplete)
+	m.AddBody(responseBodyOf("sse"), []byte("data: [redacted]"), subjects.BodyComplete)
 	c.event(from, "Network.loadingFinished", nil)
 	c.sync()
 	all, _, _ := c.snapshot()
@@ -69,7 +69,7 @@ func TestEventsOfWithheldStreams(t *testing.T) {
 	m.net("orders", gen1, 71, network.TopicResponse, network.Response{ID: "left", Status: 200, MIMEType: "text/event-stream", HasBody: true})
 	m.net("orders", gen1, 72, network.TopicMessage, network.Message{ID: "left", Data: "last"})
 	m.net("orders", gen1, 73, network.TopicEnd, network.End{ID: "left", Bytes: 12, Truncated: true, Redacted: true, Canceled: true})
-	m.addBody(responseBodyOf("left"), nil, subjects.BodyTruncated)
+	m.AddBody(responseBodyOf("left"), nil, subjects.BodyTruncated)
 	later := dial(t, server, "dev")
 	later.call("Network.enable", nil, nil)
 	later.call("Network.streamResourceContent", map[string]any{"requestId": rid("left")}, &r)
@@ -98,14 +98,14 @@ func TestEventsWhoseBytesComeAreToldOnce(t *testing.T) {
 	c.call("Network.streamResourceContent", map[string]any{"requestId": rid("sse")}, &r)
 	m.net("orders", gen1, 52, network.TopicMessage, network.Message{ID: "sse", Data: "one"})
 	c.sync()
-	m.addBody(responseBodyOf("sse"), []byte("data: one\n\n"), "")
+	m.AddBody(responseBodyOf("sse"), []byte("data: one\n\n"), "")
 	c.until(0, "the bytes", func(e received) bool {
 		var d dataReceivedEvent
 		return e.Method == "Network.dataReceived" && decoded(e.Params, &d) && d.RequestID == rid("sse") && string(d.Data) == "data: one\n\n"
 	})
 	m.net("orders", gen1, 53, network.TopicMessage, network.Message{ID: "sse", Data: "two"})
 	m.net("orders", gen1, 60, network.TopicEnd, network.End{ID: "sse", Bytes: 11, Captured: 11})
-	m.addBody(responseBodyOf("sse"), nil, subjects.BodyComplete)
+	m.AddBody(responseBodyOf("sse"), nil, subjects.BodyComplete)
 	c.event(0, "Network.loadingFinished", nil)
 	if got := c.shownEvents(rid("sse")); len(got) > 0 {
 		t.Errorf("told besides: %q", got)

@@ -110,7 +110,7 @@ func TestNodeObjects(t *testing.T) {
 	}
 	c.call("Overlay.highlightNode", map[string]any{"objectId": resolved.Object.ObjectID}, nil)
 	// Without the page there is what was recorded, one level deep.
-	m.presence("page", false)
+	m.Presence("page", false)
 	if got := shownProperties(c.open(property(t, values, "items").ObjectID)); got != "first=Array(1) [1]> n=1" {
 		t.Error(got)
 	}

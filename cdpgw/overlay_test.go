@@ -165,7 +165,7 @@ func TestPickOfNobody(t *testing.T) {
 	hosts.event(0, "Overlay.inspectModeCanceled", nil)
 	s.until(t, "the page picks", func(all []sent) bool { return strings.Contains(told(all), `page tree.pick {"active":true}`) })
 	from := c.count()
-	m.presence("page", false)
+	m.Presence("page", false)
 	c.event(from, "Overlay.inspectModeCanceled", nil)
 	c.valid()
 }
@@ -179,7 +179,7 @@ func TestReveal(t *testing.T) {
 		x.call("Overlay.enable", nil, nil)
 	}
 	reveal := func(data string) {
-		m.publish("page", gen2, subjects.PlaneEvent, subjects.Record{T: 1, Topic: realm.RevealTopic, Data: []byte(data)})
+		m.Publish("page", gen2, subjects.PlaneEvent, subjects.Record{T: 1, Topic: realm.RevealTopic, Data: []byte(data)})
 	}
 	reveal(`{"id":2}`)
 	var e inspectNodeEvent

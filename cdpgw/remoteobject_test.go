@@ -83,7 +83,7 @@ func TestGetProperties(t *testing.T) {
 	m := newMemory(t, subjects.Limits{ConsoleEntries: 2})
 	m.open("orders", gen1, source.Descriptor{Name: "orders"})
 	m.log("orders", gen1, 1, json.RawMessage(`{"a":1,"b":{"__natscope":"dehydrated","type":"object","preview":"{…}","size":2}}`), json.RawMessage(`[5,6]`), json.RawMessage(`{"__natscope":"map","entries":[["k",7]]}`), json.RawMessage(`{"__natscope":"set","values":[8]}`))
-	m.publish("orders", gen1, subjects.PlaneConsole, record(2, console.TopicException, console.Exception{Text: "panic", Value: json.RawMessage(`{"__natscope":"error","name":"E","message":"m"}`)}))
+	m.Publish("orders", gen1, subjects.PlaneConsole, record(2, console.TopicException, console.Exception{Text: "panic", Value: json.RawMessage(`{"__natscope":"error","name":"E","message":"m"}`)}))
 	_, server := serve(t, m)
 	c := dial(t, server, "dev")
 	c.call("Runtime.enable", nil, nil)

@@ -40,7 +40,7 @@ func TestAttachToTarget(t *testing.T) {
 	}
 	c.inChild(first, func() { c.call("Debugger.enable", nil, nil) })
 	m.log("node", gen1, 9, "the source changes")
-	m.presence("svc", false)
+	m.Presence("svc", false)
 	c.sync()
 	c.inChild(first, func() { c.call("Debugger.enable", nil, nil) })
 	c.call("Target.detachFromTarget", map[string]any{"sessionId": first}, nil)
@@ -66,7 +66,7 @@ func TestAttachToTarget(t *testing.T) {
 	}
 	from = c.count()
 	c.call("Target.detachFromTarget", map[string]any{"sessionId": back.SessionID}, nil)
-	m.presence("svc", true)
+	m.Presence("svc", true)
 	c.sync()
 	all, _, _ := c.snapshot()
 	for _, e := range all[from:] {

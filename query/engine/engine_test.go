@@ -92,7 +92,7 @@ func TestCursorSurvivesEvictions(t *testing.T) {
 	if len(next.Missed) != 1 || next.Missed[0] != (query.Missed{Source: "a", Count: 13}) {
 		t.Errorf("missed %+v, want 13 of a", next.Missed)
 	}
-	m.remove("a")
+	m.Remove("a")
 	last := must(t, e.Console, query.ConsoleRequest{Page: query.Page{After: next.Next}})
 	if len(last.Entries) != 0 || last.More || last.Next == "" {
 		t.Errorf("nothing is new, got %+v", last)
@@ -114,7 +114,7 @@ func TestNewStream(t *testing.T) {
 	nodes := must(t, e.Tree, query.TreeRequest{Source: "a"}).Nodes
 	page := must(t, e.Console, query.ConsoleRequest{})
 	mark := must(t, e.Watch, query.WatchRequest{}).Next
-	m.renew()
+	m.Renew()
 	p = m.open("a")
 	p.tree(1, 3)
 	p.log("log", "new")
@@ -159,7 +159,7 @@ func TestTreeBudgets(t *testing.T) {
 	if a = must(t, e.Tree, query.TreeRequest{Source: "a", Depth: 1}); len(a.Nodes) != 51 || a.Cut != 0 {
 		t.Errorf("%d nodes to a depth of 1, %d cut", len(a.Nodes), a.Cut)
 	}
-	m.presence("a", false)
+	m.Presence("a", false)
 	a = must(t, e.Tree, query.TreeRequest{Source: "a", Values: true})
 	for _, n := range a.Nodes {
 		for _, v := range n.Values {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/natscope/natscope/query"
-	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/store/replica"
-	"github.com/natscope/natscope/store/state"
+	"github.com/natscope/natscope/store/replica/replicatest"
 	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/network"
@@ -20,142 +17,17 @@ import (
 	"github.com/natscope/natscope/subjects/value"
 )
 
-// memory is a State without NATS: a real fold that takes real frames.
-type memory struct {
-	t testing.TB
-
-	mu       sync.RWMutex // guards everything below
-	space    *fold.Space
-	created  time.Time
-	seq      subjects.StreamSeq
-	next     map[string]subjects.Seq
-	watchers map[int]replica.Watcher
-	last     int
-	bodies   map[subjects.BodySubject][]replica.BodyPart
-}
+// memory is a State without NATS, with programs in it.
+type memory struct{ *replicatest.State }
 
 func newMemory(t testing.TB, limits subjects.Limits) *memory {
-	return &memory{
-		t: t, space: fold.New("dev", limits), created: time.UnixMilli(1_700_000_000_000), next: make(map[string]subjects.Seq),
-		watchers: make(map[int]replica.Watcher), bodies: make(map[subjects.BodySubject][]replica.BodyPart),
-	}
-}
-
-// View implements State.
-func (m *memory) View(f func(*fold.Space)) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	f(m.space)
-}
-
-// Watch implements State.
-func (m *memory) Watch(initial func(*fold.Space), w replica.Watcher) func() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	initial(m.space)
-	m.last++
-	id := m.last
-	m.watchers[id] = w
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.watchers, id)
-	}
-}
-
-// FollowBody implements State.
-func (m *memory) FollowBody(ctx context.Context, s subjects.BodySubject, f func(replica.BodyPart) error) error {
-	m.mu.RLock()
-	parts := m.bodies[s]
-	m.mu.RUnlock()
-	for _, p := range parts {
-		if err := f(p); err != nil || p.End != "" {
-			return err
-		}
-	}
-	if len(parts) == 0 {
-		return replica.ErrNoBody
-	}
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// Stream implements State.
-func (m *memory) Stream() state.Stream {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return state.Stream{Name: "s", Created: m.created}
-}
-
-// Status implements State.
-func (m *memory) Status() replica.Status { return replica.Status{} }
-
-// publish folds one frame.
-func (m *memory) publish(id subjects.SourceID, gen subjects.Generation, plane subjects.Plane, records ...subjects.Record) {
-	m.t.Helper()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var body []byte
-	for _, r := range records {
-		var err error
-		if body, err = subjects.AppendRecord(body, r); err != nil {
-			m.t.Fatal(err)
-		}
-	}
-	subject := subjects.RecordSubject{Space: "dev", Source: id, Generation: gen, Plane: plane}.String()
-	seq := m.next[subject] + 1
-	m.next[subject] += subjects.Seq(len(records))
-	m.seq++
-	h, body := subjects.EncodeFrame(subjects.FrameInfo{Seq: seq, Count: len(records)}, body)
-	m.tell(m.space.Apply(subject, m.seq, h, body))
-}
-
-// tell passes changes on; the lock is held.
-func (m *memory) tell(changes []fold.Change) {
-	for _, w := range m.watchers {
-		w.Changed(m.space, changes)
-	}
-}
-
-// presence changes whether a source is connected.
-func (m *memory) presence(id subjects.SourceID, connected bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	src := m.space.Source(id)
-	src.Connected = connected
-	var changes []fold.Change
-	if !connected {
-		changes = src.Gone("the source is gone")
-	}
-	m.tell(append(changes, fold.Change{Kind: fold.PresenceChanged, Source: src}))
-}
-
-// remove evicts a source.
-func (m *memory) remove(id subjects.SourceID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tell(m.space.Remove(id))
-}
-
-// renew makes the stream anew.
-func (m *memory) renew() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.space, m.seq, m.next = fold.New("dev", m.space.Limits), 0, make(map[string]subjects.Seq)
-	m.created = m.created.Add(time.Hour)
-	m.tell(nil)
-}
-
-func record(t float64, topic string, payload any) subjects.Record {
-	data, err := json.Marshal(payload)
-	if err != nil {
-		panic(err)
-	}
-	return subjects.Record{T: t, Topic: topic, Data: data}
+	m := &memory{replicatest.New(t, limits)}
+	m.Unknown = replica.ErrNoBody
+	return m
 }
 
 // origin is when the clocks of sources read zero.
-const origin = 1_700_000_000_000
+const origin = replicatest.Origin
 
 // program is a source of a test.
 type program struct {
@@ -169,13 +41,13 @@ type program struct {
 func (m *memory) open(id subjects.SourceID) *program {
 	p := &program{memory: m, id: id, gen: "g1"}
 	p.send(subjects.PlaneLife, source.TopicOpen, source.Descriptor{Name: "the " + string(id), Kind: source.KindHost, Realm: "r", Origin: origin})
-	m.presence(id, true)
+	m.Presence(id, true)
 	return p
 }
 
 func (p *program) send(plane subjects.Plane, topic string, payload any) {
 	p.t++
-	p.publish(p.id, p.gen, plane, record(p.t, topic, payload))
+	p.Publish(p.id, p.gen, plane, replicatest.Record(p.t, topic, payload))
 }
 
 func (p *program) log(kind string, args ...any) {
@@ -200,10 +72,8 @@ func (p *program) call(id, url string, status int) {
 
 // body gives a response a captured body.
 func (p *program) body(id string, data []byte, end string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	s := subjects.BodySubject{Space: "dev", Source: p.id, Generation: p.gen, Request: network.RequestID(id), Direction: subjects.ResponseBody}
-	p.bodies[s] = append(p.bodies[s], replica.BodyPart{Data: data, End: end, Total: int64(len(data))})
+	p.AddBody(s, data, end)
 }
 
 // tree sends a tree whose root has n children with a value each.

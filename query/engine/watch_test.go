@@ -54,8 +54,8 @@ func TestWatchTellsEverything(t *testing.T) {
 	p.tree(1, 2)
 	p.update(2, 2, 7)
 	p.send(subjects.PlaneEvent, "cache", map[string]int{"hits": 3})
-	m.presence("a", false)
-	m.remove("a")
+	m.Presence("a", false)
+	m.Remove("a")
 	w = must(t, e.Watch, query.WatchRequest{After: w.Next})
 	if got := strings.Join(told(w.Events), ", "); got != "log after, running /new, running /new, finished /new, commit 1, commit 2, event cache, disconnected a, removed a" {
 		t.Fatalf("then: %s", got)
@@ -192,18 +192,18 @@ func TestJournalEnds(t *testing.T) {
 	e := newEngine(t, m)
 	p := m.open("a")
 	w := must(t, e.Watch, query.WatchRequest{})
-	if len(m.watchers) != 1 {
+	if m.Watchers() != 1 {
 		t.Fatal("a watch does not follow the state, so this test shows nothing")
 	}
 	e.journal.idle()
-	if len(m.watchers) != 1 {
+	if m.Watchers() != 1 {
 		t.Error("it ended at once")
 	}
 	e.journal.mu.Lock()
 	e.journal.used = time.Now().Add(-journalIdle)
 	e.journal.mu.Unlock()
 	e.journal.idle()
-	if len(m.watchers) != 0 {
+	if m.Watchers() != 0 {
 		t.Error("it follows the state for ever")
 	}
 	p.log("log", "meanwhile")
