@@ -181,19 +181,32 @@ func (l *loop) lostLink(err error) {
 }
 
 // leave makes sure that the server knows that nobody listens any more: whoever
-// asks a closed source must hear at once that there is no responder.
+// asks a closed source must hear at once that there is no responder. What was on
+// its way meanwhile is answered, since whoever asked may wait for minutes.
 func (l *loop) leave() {
 	if l.link == nil {
 		return
 	}
-	for _, s := range l.link.served {
-		_ = s.Unsubscribe()
-	}
-	l.link.served = nil
 	l.endCommands()
+	served := l.link.served
+	l.link.served = nil
+	drained := make(chan struct{}, len(served))
+	for _, s := range served {
+		s.SetClosedHandler(func(string) { drained <- struct{}{} })
+		if s.Drain() != nil {
+			drained <- struct{}{}
+		}
+	}
 	l.emit()
 	ctx, cancel := context.WithTimeout(l.ctx, time.Second)
 	defer cancel()
+	for range served {
+		select {
+		case <-drained:
+		case <-ctx.Done():
+			return
+		}
+	}
 	_ = l.link.nc.FlushWithContext(ctx)
 }
 

@@ -69,13 +69,19 @@ type asker struct {
 	lost   uint64
 }
 
-// ask begins a session with the source of a name.
+// ask begins a session with the source of a name, which has a debugger.
 func (o *office) ask(name string) *asker {
+	o.w.t.Helper()
+	return o.askOnly(name, "debugger.enable")
+}
+
+// askOnly is ask for a source that has one method.
+func (o *office) askOnly(name string, m realm.Method) *asker {
 	o.w.t.Helper()
 	var at command.At
 	o.w.until(name+" opens with a realm", func() bool {
 		s := o.w.named(name)
-		if s == nil || !realm.Supports(s.life.Descriptor.Capabilities, "debugger.enable") {
+		if s == nil || !realm.Supports(s.life.Descriptor.Capabilities, m) {
 			return false
 		}
 		at = command.At{Source: s.id, Generation: s.generation}

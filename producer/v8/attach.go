@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,7 +148,7 @@ func (a *Attacher) watch(endpoint string, quiet, once bool) *watcher {
 	if w := a.watchers[endpoint]; w != nil || a.ctx.Err() != nil {
 		return w
 	}
-	w := &watcher{a: a, endpoint: endpoint, quiet: quiet, once: once, targets: make(map[string]*observer), failed: make(map[string]time.Time), kicks: make(chan struct{}, 1)}
+	w := &watcher{a: a, endpoint: endpoint, quiet: quiet, once: once, targets: make(map[string]*observer), failed: make(map[string]time.Time), over: make(map[string]bool), kicks: make(chan struct{}, 1)}
 	a.watchers[endpoint] = w
 	a.all.Go(w.run)
 	return w
@@ -177,6 +178,9 @@ type watcher struct {
 	mu      sync.Mutex // guards all below
 	targets map[string]*observer
 	failed  map[string]time.Time
+	// over are programs that end. Deno lists them while it waits for its debuggers
+	// to leave, and would wait for one that comes back.
+	over map[string]bool
 }
 
 // run polls until the Attacher is closed.
@@ -247,7 +251,7 @@ func (w *watcher) poll() error {
 			x.listed(t)
 			continue
 		}
-		if !t.wanted() || w.a.ctx.Err() != nil || time.Since(w.failed[t.ID]) < retryAfter {
+		if !t.wanted() || w.a.ctx.Err() != nil || time.Since(w.failed[t.ID]) < retryAfter || w.over[t.ID] {
 			continue
 		}
 		if w.a.observed.Load() >= maxTargets {
@@ -258,6 +262,11 @@ func (w *watcher) poll() error {
 		w.targets[t.ID] = x
 		w.a.observed.Add(1)
 		w.a.all.Go(x.run)
+	}
+	for id := range w.over {
+		if !slices.ContainsFunc(list, func(t listed) bool { return t.ID == id }) {
+			delete(w.over, id)
+		}
 	}
 	for id, at := range w.failed {
 		if time.Since(at) > time.Minute {
@@ -284,6 +293,9 @@ func (w *watcher) settled() bool {
 func (w *watcher) ended(x *observer, failed bool) {
 	w.mu.Lock()
 	delete(w.targets, x.target.ID)
+	if x.gone.Load() {
+		w.over[x.target.ID] = true
+	}
 	if failed {
 		w.failed[x.target.ID] = time.Now()
 	}

@@ -73,7 +73,7 @@ func (s *stackTrace) isEcho() bool {
 }
 
 // message records a call of a console method.
-func (c *consoleReader) message(params json.RawMessage, behind int) {
+func (c *consoleReader) message(e event, behind int) {
 	var m struct {
 		Type      string         `json:"type"`
 		Args      []remoteObject `json:"args"`
@@ -81,10 +81,10 @@ func (c *consoleReader) message(params json.RawMessage, behind int) {
 		Context   string         `json:"context"`
 		Stack     *stackTrace    `json:"stackTrace"`
 	}
-	if json.Unmarshal(params, &m) != nil || m.Type == "profile" || m.Type == "profileEnd" {
+	if json.Unmarshal(e.params, &m) != nil || m.Type == "profile" || m.Type == "profileEnd" {
 		return
 	}
-	if c.known(m.Timestamp) || m.Stack.isEcho() {
+	if m.Timestamp = c.when(m.Timestamp, e); c.known(m.Timestamp) || m.Stack.isEcho() {
 		return
 	}
 	out := console.Message{Type: m.Type, Args: make([]json.RawMessage, 0, len(m.Args)), Stack: m.Stack.frames()}
@@ -96,7 +96,7 @@ func (c *consoleReader) message(params json.RawMessage, behind int) {
 }
 
 // exception records an exception that nobody caught.
-func (c *consoleReader) exception(params json.RawMessage, behind int) {
+func (c *consoleReader) exception(e event, behind int) {
 	var m struct {
 		Timestamp float64 `json:"timestamp"`
 		Details   struct {
@@ -108,7 +108,10 @@ func (c *consoleReader) exception(params json.RawMessage, behind int) {
 			Exception *remoteObject `json:"exception"`
 		} `json:"exceptionDetails"`
 	}
-	if json.Unmarshal(params, &m) != nil || c.known(m.Timestamp) {
+	if json.Unmarshal(e.params, &m) != nil {
+		return
+	}
+	if m.Timestamp = c.when(m.Timestamp, e); c.known(m.Timestamp) {
 		return
 	}
 	d := &m.Details
@@ -149,6 +152,15 @@ func (c *consoleReader) entry(params json.RawMessage) {
 	}
 	out.Args = []json.RawMessage{value.Append(nil, stringValue(e.Text))}
 	c.write(console.TopicMessage, e.Timestamp, out)
+}
+
+// when is the time of a message. Deno tells none: one that comes is of now, and
+// one that it kept is of before, if this program was observed before.
+func (c *consoleReader) when(timestamp float64, e event) float64 {
+	if timestamp == 0 && !(e.old && c.x.skipTill > 0) {
+		return e.at
+	}
+	return timestamp
 }
 
 // known reports whether a message was recorded over an earlier connection.

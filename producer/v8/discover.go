@@ -98,6 +98,9 @@ func (e engine) isBrowser() bool {
 	return strings.Contains(e.Browser, "Chrom") || strings.Contains(e.Browser, "Edg")
 }
 
+// isDeno reports whether the targets are programs in Deno.
+func (e engine) isDeno() bool { return strings.HasPrefix(e.Browser, "Deno") }
+
 // discovery asks inspectors what they have. It follows no redirect and uses no proxy: an inspector does neither.
 var discovery = &http.Client{
 	Timeout:       3 * time.Second,

@@ -3,13 +3,21 @@ package v8
 import (
 	"encoding/json"
 	"sync"
+	"time"
 )
 
 // event is one event that waits.
 type event struct {
 	method string
 	params json.RawMessage
+	// at is when it came, in milliseconds since 1970; old says that the engine told
+	// it as one that was there before it was observed.
+	at  float64
+	old bool
 }
+
+// nowMillis is the time in milliseconds since 1970, as engines tell it.
+func nowMillis() float64 { return float64(time.Now().UnixMicro()) / 1000 }
 
 // eventQueue holds the events between the connection's reader, which must not wait, and the observer.
 type eventQueue struct {
@@ -22,9 +30,10 @@ type eventQueue struct {
 }
 
 // push appends an event. When there are too many, the oldest half goes.
-func (q *eventQueue) push(method string, params json.RawMessage) {
+func (q *eventQueue) push(method string, params json.RawMessage, old bool) {
+	e := event{method, params, nowMillis(), old}
 	q.mu.Lock()
-	q.list = append(q.list, event{method, params})
+	q.list = append(q.list, e)
 	q.bytes += len(params)
 	if len(q.list) > maxQueued || q.bytes > maxQueuedBytes && len(q.list) > 1 {
 		n := (len(q.list) + 1) / 2

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,6 +39,22 @@ func fit(method string, params json.RawMessage) json.RawMessage {
 		}
 	}
 	return params
+}
+
+// timed gives a message of the console the time of now if it has none, as those of
+// Deno: DevTools puts messages in the order of their times.
+func timed(method string, params json.RawMessage) json.RawMessage {
+	const none = `"timestamp":0`
+	if method != "Runtime.consoleAPICalled" && method != "Runtime.exceptionThrown" {
+		return params
+	}
+	i := bytes.Index(params, []byte(none+",")) // In a string its quotes would be escaped.
+	if i < 0 {
+		return params
+	}
+	out := append(make([]byte, 0, len(params)+16), params[:i+len(none)-1]...)
+	out = strconv.AppendFloat(out, nowMillis(), 'f', 3, 64)
+	return append(out, params[i+len(none):]...)
 }
 
 // mapApart puts a short address in the place of a source map that a script has inside.

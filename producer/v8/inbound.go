@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"time"
 
 	"github.com/natscope/natscope/subjects/realm"
 )
@@ -127,7 +126,7 @@ func substitute(head, tail []byte, size int) []byte {
 		}
 		out["method"] = "Runtime.consoleAPICalled"
 		out["params"] = map[string]any{
-			"type": string(consoleHead.FindSubmatch(head)[1]), "executionContextId": context, "timestamp": float64(time.Now().UnixMicro()) / 1000,
+			"type": string(consoleHead.FindSubmatch(head)[1]), "executionContextId": context, "timestamp": nowMillis(),
 			"args": []any{map[string]string{"type": "string", "value": fmt.Sprintf("(a message of %d bytes, which is too long to be shown)", size)}},
 		}
 	default:

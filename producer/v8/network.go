@@ -168,7 +168,7 @@ func (n *networkReader) hold(method string, params json.RawMessage, e *networkEv
 		n.arrived() // The page that was on its way does not come.
 		n.document = e.RequestID
 	}
-	n.held = append(n.held, event{method, params})
+	n.held = append(n.held, event{method: method, params: params})
 	if method == "Network.loadingFailed" || len(n.held) >= maxHeld {
 		n.arrived()
 	}

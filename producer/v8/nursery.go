@@ -60,7 +60,8 @@ func (n *Nursery) Environ(env []string) []string {
 		}
 	}
 	// The address is told to natscope, so that it need not be written to the program's standard error.
-	options += "--inspect-publish-uid=http --inspect=127.0.0.1:0 --require=" + quoteOption(n.script())
+	// Deno reads the same options, but takes no = behind --require.
+	options += "--inspect-publish-uid=http --inspect=127.0.0.1:0 --require " + quoteOption(n.script())
 	return append(out, "NODE_OPTIONS="+options, "NATSCOPE_INSPECTORS="+n.Directory(), "NATSCOPE_HOLD_MS="+strconv.FormatInt(n.hold.Milliseconds(), 10))
 }
 

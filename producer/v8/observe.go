@@ -53,6 +53,8 @@ type observer struct {
 	closed <-chan struct{}
 	// gone says that the target's world is over, so that none of its objects can be read.
 	gone atomic.Bool
+	// enabled says that the engine has told all that it kept from before.
+	enabled atomic.Bool
 	// alive says that the connection is there.
 	alive atomic.Bool
 
@@ -141,7 +143,10 @@ func (x *observer) enable() {
 	}
 	x.peer.start("Network.enable", map[string]any{"maxPostDataSize": maxPostData}, ignore)
 	enabled := make(chan error, 1)
-	x.peer.start("Runtime.enable", nil, func(_ json.RawMessage, err error) { enabled <- err })
+	x.peer.start("Runtime.enable", nil, func(_ json.RawMessage, err error) {
+		x.enabled.Store(true)
+		enabled <- err
+	})
 	if x.held {
 		// Commands are carried out in order, so that the thread starts when it is observed.
 		x.peer.start("Runtime.runIfWaitingForDebugger", nil, ignore)
@@ -343,7 +348,7 @@ func (x *observer) event(method string, params json.RawMessage) {
 	case "Runtime.executionContextDestroyed":
 		x.contextDestroyed(params)
 	case "Page.frameNavigated":
-		x.queue.push(method, params)
+		x.queue.push(method, params, !x.enabled.Load())
 	case "NodeWorker.attachedToWorker", "Target.attachedToTarget":
 		x.workerAttached(params)
 	case "NodeWorker.receivedMessageFromWorker":
@@ -351,10 +356,10 @@ func (x *observer) event(method string, params json.RawMessage) {
 	case "NodeWorker.detachedFromWorker", "Target.detachedFromTarget":
 		x.workerDetached(params)
 	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
-		x.queue.push(method, params)
+		x.queue.push(method, params, !x.enabled.Load())
 	default:
 		if strings.HasPrefix(method, "Network.") {
-			x.queue.push(method, params)
+			x.queue.push(method, params, !x.enabled.Load())
 		}
 	}
 }
@@ -425,9 +430,9 @@ func (x *observer) record(e event, behind int) {
 	case "Page.frameNavigated":
 		x.navigated(e.params)
 	case "Runtime.consoleAPICalled":
-		x.console.message(e.params, behind)
+		x.console.message(e, behind)
 	case "Runtime.exceptionThrown":
-		x.console.exception(e.params, behind)
+		x.console.exception(e, behind)
 	case "Log.entryAdded":
 		x.console.entry(e.params)
 	default:

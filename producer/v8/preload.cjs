@@ -1,13 +1,20 @@
 'use strict';
-// Runs first in every Node process below `natscope run`: says where the inspector of
+// Runs first in every Node or Deno process below `natscope run`: says where the inspector of
 // the process listens, by a file, and waits a moment until the file is taken away,
 // so that nothing of the program is missed. It never fails and never waits for long.
 (() => {
+	// What a program in Deno was not permitted must not be asked for in its name.
+	function permitted(directory) {
+		const may = (descriptor) => Deno.permissions.querySync(descriptor).state === 'granted';
+		return may({ name: 'write', path: directory }) && may({ name: 'read', path: directory });
+	}
 	try {
+		if (typeof Deno === 'object' && Deno.permissions.querySync({ name: 'env' }).state !== 'granted') return;
 		const directory = process.env.NATSCOPE_INSPECTORS;
 		if (!directory || !require('node:worker_threads').isMainThread) return;
 		// Package managers start programs; nobody means to inspect them.
 		if (/[\\/](npm|npx|yarn|yarnpkg|pnpm|pnpx|corepack)(-cli)?(\.[cm]?js)?$/.test(process.argv[1] ?? '')) return;
+		if (typeof Deno === 'object' && !permitted(directory)) return;
 		const url = require('node:inspector').url();
 		if (!url) return;
 		const fs = require('node:fs');

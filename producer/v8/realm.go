@@ -73,6 +73,9 @@ const (
 
 // Capabilities implements producer.Realm.
 func (x *observer) Capabilities() []string {
+	if x.parent != nil && x.engine.isDeno() {
+		return []string{realm.GroupRuntime, GroupSchema}
+	}
 	list := []string{realm.GroupRuntime, realm.GroupDebugger, realm.GroupProfiler, realm.GroupHeap, string(realm.MethodLoadResource), GroupSchema}
 	if !x.engine.isBrowser() {
 		list = append(list, GroupNodeRuntime)
@@ -318,7 +321,7 @@ func (s *session) event(method string, params json.RawMessage) {
 	if !ok {
 		return
 	}
-	params = fit(method, params)
+	params = timed(method, fit(method, params))
 	switch method {
 	case "Debugger.paused":
 		s.paused.Store(true)
@@ -418,6 +421,13 @@ func (s *session) keep(params json.RawMessage) {
 
 // dial opens a connection of its own to the target.
 func (x *observer) dial(ctx context.Context, event func(string, json.RawMessage)) (*channel, error) {
+	if x.gone.Load() || x.parent != nil && x.parent.gone.Load() {
+		// An engine that waits for its debuggers to leave would wait for this one.
+		return nil, fmt.Errorf("%w: the program ended", errHungUp)
+	}
+	if x.parent != nil && x.engine.isDeno() {
+		return x.shareWorker(), nil
+	}
 	if x.parent != nil {
 		return x.dialWorker(ctx, event)
 	}

@@ -13,6 +13,9 @@ import (
 // maxWorkers is how many worker threads of one process are observed.
 const maxWorkers = 256
 
+// announcedWithin is how long an engine may take to tell of its threads after it said that it would.
+const announcedWithin = 2 * time.Second
+
 // Engines tell of their threads in two ways: Node by the domain NodeWorker, whose
 // messages hold those of a thread as texts; browsers by the domain Target, whose
 // messages of a thread carry the name of its session.
@@ -199,10 +202,12 @@ func (x *observer) dialWorker(ctx context.Context, event func(string, json.RawMe
 			return hangUp(err)
 		}
 		// Threads are announced before the answer, or, by browsers, soon after it.
-		soon := time.NewTimer(time.Second)
+		soon := time.NewTimer(announcedWithin)
 		defer soon.Stop()
 		select {
 		case <-d.ready:
+		case <-l.closed:
+			return hangUp(missing)
 		case <-soon.C:
 			return hangUp(missing)
 		}

@@ -248,9 +248,15 @@ func node(t testing.TB, port int, name, script string, args ...string) *program 
 	} else if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args = append(append([]string{"--inspect=127.0.0.1:" + strconv.Itoa(port)}, args...), file)
+	return launch(t, dir, bin, append(append([]string{"--inspect=127.0.0.1:" + strconv.Itoa(port)}, args...), file), nil)
+}
+
+// launch runs a program that says on standard error where its inspector listens,
+// or, with an environment, one that does not.
+func launch(t testing.TB, dir, bin string, args, env []string) *program {
+	t.Helper()
 	p := &program{t: t, cmd: exec.Command(bin, args...), dir: dir, lines: make(chan string, 1024), done: make(chan struct{})}
-	p.cmd.Dir = dir
+	p.cmd.Dir, p.cmd.Env = dir, env
 	stdout, _ := p.cmd.StdoutPipe()
 	stderr, _ := p.cmd.StderrPipe()
 	p.stdin, _ = p.cmd.StdinPipe()
@@ -289,9 +295,12 @@ func node(t testing.TB, port int, name, script string, args ...string) *program 
 		close(p.done)
 	}()
 	t.Cleanup(p.kill)
+	if env != nil {
+		return p
+	}
 	select {
 	case p.endpoint = <-listening:
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("no inspector: %s", p.errors())
 	}
 	return p
