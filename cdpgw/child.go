@@ -48,7 +48,9 @@ type child struct {
 	enabled bool
 	// asked says that the client named the child, and did not just take all that there are.
 	asked bool
-	pause pauseState
+	// replayed is up to when the client knows what the engine is about to tell again, while it does; else 0.
+	replayed float64
+	pause    pauseState
 }
 
 // debugs reports whether the source has a debugger.
@@ -325,24 +327,6 @@ func (c *child) own(p rawParams) (json.RawMessage, error) {
 	return encode(out), nil
 }
 
-// childRuntimeEnable begins the source's console output in the child: the engine
-// tells what it kept before the answer.
-func (s *session) childRuntimeEnable(c *child, p rawParams) (any, error) {
-	if !c.debugs() {
-		return nil, nil
-	}
-	c.enabled = true
-	return s.childPassed(c, "runtime.enable", p)
-}
-
-func (s *session) childRuntimeDisable(c *child, p rawParams) (any, error) {
-	if !c.debugs() {
-		return nil, nil
-	}
-	c.enabled = false
-	return s.childPassed(c, "runtime.disable", p)
-}
-
 // childIsolateID tells the worlds apart, for the rows of Memory.
 func (s *session) childIsolateID(c *child, p rawParams) (any, error) {
 	if c.debugs() {
@@ -391,6 +375,8 @@ func (s *session) childTold(c *child, group, name string, data json.RawMessage) 
 	case group == realm.GroupDebugger && name == "resumed":
 		defer s.resumed(c)
 	case group == realm.GroupRuntime && !c.enabled, group == realm.GroupRuntime && contextEvents[name]:
+		return
+	case group == realm.GroupRuntime && consoleEventNames[name] && s.knownFrom(c, data):
 		return
 	}
 	s.childEvent(c, domainOf(group)+"."+name, params)

@@ -134,6 +134,7 @@ func (s *session) consoleAdded(src *fold.Source, e *console.Entry, shared func()
 	if s.runtime.held[src.ID] && e.Generation == string(src.Generation) {
 		return // It comes with the rest.
 	}
+	s.consoleTold(src.ID, e.Wall)
 	if s.target.source != "" {
 		if g := &s.runtime.groups; g.generation != e.Generation {
 			for ; g.open > 0; g.open-- {

@@ -14,6 +14,8 @@ type runtimeState struct {
 	discarded map[subjects.SourceID]uint64
 	// held are the sources whose console output waits until it is clear whether a child has it.
 	held map[subjects.SourceID]bool
+	// told is the time of the newest console entry of each source that the client was told, by whichever session.
+	told map[subjects.SourceID]float64
 	// groups are those that the client has open; they count where a source has the target for itself.
 	groups groupState
 }
@@ -76,7 +78,7 @@ func (s *session) runtimeEnable(empty) (any, error) {
 }
 
 func (s *session) runtimeDisable(empty) (any, error) {
-	s.runtime.enabled, s.runtime.contexts, s.runtime.groups = false, nil, groupState{}
+	s.runtime.enabled, s.runtime.contexts, s.runtime.told, s.runtime.groups = false, nil, nil, groupState{}
 	return nil, nil
 }
 

@@ -85,6 +85,7 @@ func (s *session) targetDetachFromTarget(p struct {
 	s.detach(c)
 	// The realm's session is the root's too, but nothing of it outlives a debugger that left.
 	s.abandon(c.at.realmOf)
+	delete(s.runtime.told, c.at.source)
 	if s.targets.attaching && c.asked {
 		// Who takes all that there are keeps the session that they would have without having asked.
 		if src := s.source(c.at.source); src != nil {

@@ -44,6 +44,8 @@ type worldRealm struct {
 	// loops are evaluations that run until they are terminated.
 	loops []chan struct{}
 	gone  bool
+	// kept are the console messages that an engine tells whoever enables Runtime, as parameters of runtime.consoleAPICalled.
+	kept []string
 }
 
 // worldSession holds objects, by their ids, as expressions.
@@ -97,7 +99,14 @@ func (w *world) Start(ctx context.Context, src subjects.SourceID, gen subjects.G
 			}
 		}, nil
 	}
+	var kept []string
+	if r.Method == "runtime.enable" {
+		kept = slices.Clone(x.kept)
+	}
 	return func() (json.RawMessage, error) {
+		for _, k := range kept {
+			w.listener(command.Event{Source: src, Session: subjects.SessionID(r.Session.ID), Event: realm.Event{Event: "runtime.consoleAPICalled", Data: json.RawMessage(k)}})
+		}
 		if err != nil {
 			return nil, err
 		}

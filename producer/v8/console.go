@@ -87,7 +87,7 @@ func (c *consoleReader) message(e event, behind int) {
 	if m.Timestamp = c.when(m.Timestamp, e); c.known(m.Timestamp) || m.Stack.isEcho() {
 		return
 	}
-	out := console.Message{Type: m.Type, Args: make([]json.RawMessage, 0, len(m.Args)), Stack: m.Stack.frames()}
+	out := console.Message{Type: m.Type, Args: make([]json.RawMessage, 0, len(m.Args)), Stack: m.Stack.frames(), Again: e.old}
 	out.Logger, _, _ = strings.Cut(m.Context, "#")
 	for i := range m.Args[:min(len(m.Args), maxArgs)] {
 		out.Args = append(out.Args, value.Append(nil, c.read(&m.Args[i], behind)))
@@ -115,7 +115,7 @@ func (c *consoleReader) exception(e event, behind int) {
 		return
 	}
 	d := &m.Details
-	out := console.Exception{Text: cut(d.Text, 4096), URL: cut(d.URL, 4096), Line: d.Line + 1, Column: d.Column + 1, Stack: d.Stack.frames()}
+	out := console.Exception{Text: cut(d.Text, 4096), URL: cut(d.URL, 4096), Line: d.Line + 1, Column: d.Column + 1, Stack: d.Stack.frames(), Again: e.old}
 	if d.Exception != nil {
 		out.Value = value.Append(nil, c.read(d.Exception, behind))
 	}
@@ -123,7 +123,7 @@ func (c *consoleReader) exception(e event, behind int) {
 }
 
 // entry records what a browser itself says about a page.
-func (c *consoleReader) entry(params json.RawMessage) {
+func (c *consoleReader) entry(e event) {
 	var m struct {
 		Entry struct {
 			Source    string      `json:"source"`
@@ -136,22 +136,22 @@ func (c *consoleReader) entry(params json.RawMessage) {
 			RequestID string      `json:"networkRequestId"`
 		} `json:"entry"`
 	}
-	if json.Unmarshal(params, &m) != nil || c.known(m.Entry.Timestamp) {
+	if json.Unmarshal(e.params, &m) != nil || c.known(m.Entry.Timestamp) {
 		return
 	}
-	e := &m.Entry
-	if e.Source == "worker" {
+	x := &m.Entry
+	if x.Source == "worker" {
 		return // A worker tells of itself.
 	}
-	out := console.Message{Type: e.Level, Logger: e.Source, Stack: e.Stack.frames(), Request: c.x.network.id(e.RequestID)}
-	if e.Level == "verbose" {
+	out := console.Message{Type: x.Level, Logger: x.Source, Stack: x.Stack.frames(), Request: c.x.network.id(x.RequestID), Again: e.old}
+	if x.Level == "verbose" {
 		out.Type = "debug"
 	}
-	if out.Stack == nil && e.URL != "" {
-		out.Stack = []network.Frame{{URL: cut(e.URL, 4096), Line: e.Line + 1}}
+	if out.Stack == nil && x.URL != "" {
+		out.Stack = []network.Frame{{URL: cut(x.URL, 4096), Line: x.Line + 1}}
 	}
-	out.Args = []json.RawMessage{value.Append(nil, stringValue(e.Text))}
-	c.write(console.TopicMessage, e.Timestamp, out)
+	out.Args = []json.RawMessage{value.Append(nil, stringValue(x.Text))}
+	c.write(console.TopicMessage, x.Timestamp, out)
 }
 
 // when is the time of a message. Deno tells none: one that comes is of now, and

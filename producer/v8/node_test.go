@@ -90,6 +90,50 @@ func TestRestartKeepsTheID(t *testing.T) {
 	w.until("its console is there", func() bool { return strings.Count(w.named("a.js").log(), "early") == 2 })
 }
 
+// TestNewNatscopeTellsNothingTwice ends natscope and starts another one while the
+// program lives: what the engine tells again is there once, and what was logged
+// meanwhile is there too.
+func TestNewNatscopeTellsNothingTwice(t *testing.T) {
+	w := newWorld(t)
+	p := node(t, 0, "lasting.js", steered)
+	o := Options{Endpoints: []string{p.endpoint}}
+	say := func(text string) {
+		t.Helper()
+		p.tell("console.log('" + text + "'); console.error({" + text + ": 1}); console.table([1])")
+		p.tell("console.warn('end of " + text + "'); process.stdout.write('said " + text + "\\n')")
+		for line := range p.lines {
+			if line == "said "+text {
+				return
+			}
+		}
+	}
+	first := w.attach(o)
+	w.until("it opens", func() bool { return w.named("lasting.js") != nil && w.named("lasting.js").says("early") })
+	say("one")
+	w.until("the first natscope tells", func() bool { return strings.Contains(w.named("lasting.js").log(), "end of one") })
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	say("two")
+	w.attach(o)
+	w.until("the second natscope tells what it missed", func() bool { return strings.Contains(w.named("lasting.js").log(), "end of two") })
+	say("three")
+	w.until("and what comes", func() bool { return strings.Contains(w.named("lasting.js").log(), "end of three") })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, want := w.named("lasting.js"), []string{`log "early" {a: 1, list: Array(3)}`}
+	for _, text := range []string{"one", "two", "three"} {
+		want = append(want, `log "`+text+`"`, `error {`+text+`: 1}`, `table Array(1) [1]`, `warning "end of `+text+`"`)
+	}
+	var got []string
+	for line := range strings.Lines(s.log()) {
+		got = append(got, strings.TrimSpace(line))
+	}
+	if len(w.sources) != 1 || s.generations != 2 || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d sources, %d generations, %d lines:\n%s\nwanted\n%s", len(w.sources), s.generations, len(got), strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestExitIsNotHeldUp sees that a program ends at once although it is observed.
 func TestExitIsNotHeldUp(t *testing.T) {
 	w := newWorld(t)

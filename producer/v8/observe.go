@@ -434,7 +434,7 @@ func (x *observer) record(e event, behind int) {
 	case "Runtime.exceptionThrown":
 		x.console.exception(e, behind)
 	case "Log.entryAdded":
-		x.console.entry(e.params)
+		x.console.entry(e)
 	default:
 		x.network.event(e.method, e.params)
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/natscope/natscope/subjects/network"
 )
@@ -48,6 +49,9 @@ type Message struct {
 	Trace string `json:"trace,omitempty"`
 	// Ref finds the live arguments.
 	Ref Ref `json:"ref,omitempty"`
+	// Again says that the producer was told of the message by an engine that keeps
+	// its console for whoever comes: an earlier generation may have recorded it.
+	Again bool `json:"again,omitempty"`
 }
 
 // Exception is an uncaught exception, a panic or an unhandled rejection.
@@ -64,6 +68,8 @@ type Exception struct {
 	Stack []network.Frame `json:"stack,omitempty"`
 	// Ref finds what was thrown, as argument 0.
 	Ref Ref `json:"ref,omitempty"`
+	// Again is as in Message.
+	Again bool `json:"again,omitempty"`
 }
 
 // Entry is one folded console record; exactly one of Message and Exception is set.
@@ -89,9 +95,15 @@ type State struct {
 	Count uint64
 }
 
+// sameMoment is within what the times of one message may differ, in milliseconds:
+// each generation has a clock of its own, on which times are whole microseconds.
+// A program needs longer for two messages.
+const sameMoment = 0.002
+
 // Apply folds one console record. wall is its time in milliseconds since the
 // Unix epoch, limit how many entries are kept. The entry is nil for an unknown
-// topic. An error wraps ErrPayload and leaves the state as it was.
+// topic, and for a record that comes again and is there already. An error wraps
+// ErrPayload and leaves the state as it was.
 func (s *State) Apply(generation string, t, wall float64, topic string, data json.RawMessage, limit int) (*Entry, error) {
 	e := &Entry{Generation: generation, T: t, Wall: wall}
 	switch topic {
@@ -110,6 +122,9 @@ func (s *State) Apply(generation string, t, wall float64, topic string, data jso
 	default:
 		return nil, nil
 	}
+	if e.again() && s.has(e) {
+		return nil, nil
+	}
 	s.Count++
 	e.Order = s.Count
 	s.Entries = append(s.Entries, e)
@@ -119,4 +134,23 @@ func (s *State) Apply(generation string, t, wall float64, topic string, data jso
 		s.Evicted++
 	}
 	return e, nil
+}
+
+func (e *Entry) again() bool {
+	return e.Message != nil && e.Message.Again || e.Exception != nil && e.Exception.Again
+}
+
+// has reports whether an earlier generation recorded what e is: a message of the
+// same kind at the same moment, or one from before all that is kept, which had
+// its place and lost it.
+func (s *State) has(e *Entry) bool {
+	if s.Evicted > 0 && len(s.Entries) > 0 && s.Entries[0].Generation != e.Generation && e.Wall < s.Entries[0].Wall-sameMoment {
+		return true
+	}
+	for _, x := range s.Entries {
+		if x.Generation != e.Generation && math.Abs(x.Wall-e.Wall) <= sameMoment && (x.Exception == nil) == (e.Exception == nil) && (x.Message == nil || x.Message.Type == e.Message.Type) {
+			return true
+		}
+	}
+	return false
 }

@@ -49,6 +49,44 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestRecordsThatComeAgain shows that a generation that an engine told its kept
+// console adds nothing to what earlier ones recorded, and all that they missed.
+func TestRecordsThatComeAgain(t *testing.T) {
+	var s State
+	apply := func(generation string, t0, wall float64, topic, data string, limit int) *Entry {
+		t.Helper()
+		e, err := s.Apply(generation, t0, wall, topic, json.RawMessage(data), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	const log, again = `{"type":"log","args":["a"]}`, `{"type":"log","args":["a"],"again":true}`
+	apply("g1", 1, 1.7e12+1, TopicMessage, log, 3)
+	apply("g1", 2, 1.7e12+2, TopicException, `{"text":"Uncaught"}`, 3)
+	for _, c := range []struct {
+		name             string
+		wall             float64
+		topic, data, gen string
+		added            bool
+	}{
+		{"the message, with a time that was rounded otherwise", 1.7e12 + 1 + 0.0012, TopicMessage, again, "g2", false},
+		{"five microseconds later", 1.7e12 + 1 + 0.005, TopicMessage, again, "g2", true},
+		{"at the moment of an exception", 1.7e12 + 2, TopicMessage, again, "g3", true},
+		{"the exception", 1.7e12 + 2, TopicException, `{"text":"Uncaught","again":true}`, "g4", false},
+		{"not said to come again", 1.7e12 + 2, TopicMessage, log, "g5", true},
+		{"of another type", 1.7e12 + 2, TopicMessage, `{"type":"error","args":[],"again":true}`, "g6", true},
+		{"twice of one generation", 1.7e12 + 2, TopicMessage, `{"type":"error","args":[],"again":true}`, "g6", true},
+		{"older than all that is kept", 1.7e12 - 5, TopicMessage, again, "g7", false},
+		{"older, but not said to come again", 1.7e12 - 5, TopicMessage, log, "g7", true},
+	} {
+		before := s.Count
+		if e := apply(c.gen, 1, c.wall, c.topic, c.data, 3); (e != nil) != c.added || (s.Count != before) != c.added {
+			t.Errorf("%s: %+v", c.name, e)
+		}
+	}
+}
+
 // FuzzApply applies arbitrary records in order and checks the invariants.
 func FuzzApply(f *testing.F) {
 	for _, c := range wiretest.Cases(f, "console.json") {
