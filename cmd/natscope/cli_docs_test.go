@@ -22,7 +22,7 @@ func cliPage() string {
 		"Exit codes: 0 when it worked, 1 when something failed, 2 for a wrong command line or expression, 3 when what\n" +
 		"was named is not there or a search found nothing, 4 when nobody answered.\n\n" +
 		"`natscope completion bash|zsh|fish|powershell` prints a script that completes commands, flags and the names of\n" +
-		"sources. Colours are for terminals only; `$NO_COLOR` turns them off. Control characters in what programs wrote\n" +
+		"sources; `natscope man DIR` writes manual pages. Colours are for terminals only; `$NO_COLOR` turns them off. Control characters in what programs wrote\n" +
 		"are shown as escapes in tables, never sent to the terminal.\n")
 	for _, g := range root.Groups() {
 		b.WriteString("\n## " + strings.TrimSuffix(g.Title, ":") + "\n")

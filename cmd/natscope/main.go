@@ -80,7 +80,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask about programs:"}, &cobra.Group{ID: groupRun, Title: "Run natscope and look after it:"})
 	root.AddCommand(newLs(), newTree(), newNode(), newFind(), newNet(), newRequest(), newBody(), newLogs(), newHistory(), newFaults(), newSearch(), newWatch(), newEval(), newEdit(), newMCP())
-	root.AddCommand(newUp(), newRun(), newAttach(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit())
+	root.AddCommand(newUp(), newRun(), newAttach(), newStore(), newGateway(), newIngest(), newDoctor(), newHAR(), newToken(), newAuth(), newAudit(), newMan())
 	return root
 }
 

@@ -101,7 +101,7 @@ goes on with each request that ends.`, cobra.ArbitraryArgs, func(a *asker, args 
 		return nil
 	})
 	f.registerList(c, 50)
-	c.Flags().BoolVar(&failed, "failed", false, "only requests that failed or have a status of 400 or more")
+	c.Flags().BoolVar(&failed, "failed", false, "only requests that failed or have a status of 400 or more, or one of gRPC that is not 0")
 	return c
 }
 
