@@ -240,7 +240,7 @@ func (p projection) responseOf(r *network.Request) responseInfo {
 	v := r.Response.Value
 	address := or(v.URL, urlOf(p.source, r.Start.Value))
 	out := responseInfo{
-		URL: address, Status: v.Status, StatusText: statusTextOf(r), Headers: headersOf(append(v.Headers[:len(v.Headers):len(v.Headers)], notes(r)...)),
+		URL: address, Status: v.Status, StatusText: r.StatusText(), Headers: headersOf(append(v.Headers[:len(v.Headers):len(v.Headers)], notes(r)...)),
 		MimeType: v.MIMEType, Charset: v.Charset, ConnectionReused: v.Reused, RemoteIPAddress: v.RemoteIP, RemotePort: v.RemotePort,
 		EncodedDataLength: float64(headBytes(v)), Timing: timingOf(r), ResponseTime: r.Origin + r.Response.T, Protocol: v.Protocol, SecurityState: securityOf(address),
 	}

@@ -113,45 +113,4 @@ func TestEventsWhoseBytesComeAreToldOnce(t *testing.T) {
 	c.valid()
 }
 
-// A call of gRPC that failed does not look like one that went well: beside its
-// status 200 is what its trailer says, or the header of an answer without a body.
-func TestFailedCallsOfGRPCSaySo(t *testing.T) {
-	m := shop(t)
-	_, server := serve(t, m)
-	c := dial(t, server, "dev")
-	c.call("Network.enable", nil, nil)
-	for _, x := range []struct {
-		id              network.RequestID
-		header, trailer string
-		want            string
-	}{
-		{"none", "", "", "OK"}, {"well", "", "0", "OK"}, {"missing", "", "5", "grpc-status 5 NOT_FOUND"}, {"refused", "16", "", "grpc-status 16 UNAUTHENTICATED"},
-		{"new", "", "99", "grpc-status 99"}, {"odd", "", "five", "OK"},
-	} {
-		lines := func(code string) []network.Header {
-			if code == "" {
-				return nil
-			}
-			return []network.Header{{"Grpc-Status", code}}
-		}
-		from := c.count()
-		m.net("orders", gen1, 50, network.TopicStart, network.Start{ID: x.id, URL: "http://a.test/", Type: "fetch", Method: "POST"})
-		m.net("orders", gen1, 51, network.TopicResponse, network.Response{ID: x.id, Status: 200, StatusText: "OK", Headers: lines(x.header)})
-		m.net("orders", gen1, 52, network.TopicEnd, network.End{ID: x.id, Trailers: lines(x.trailer)})
-		c.event(from, "Network.loadingFinished", nil)
-		var got string
-		all, _, _ := c.snapshot()
-		for _, e := range all {
-			var r responseReceivedEvent
-			if e.Method == "Network.responseReceived" && decoded(e.Params, &r) && r.RequestID == rid(string(x.id)) {
-				got = r.Response.StatusText
-			}
-		}
-		if got != x.want {
-			t.Errorf("%s: %q, want %q", x.id, got, x.want)
-		}
-	}
-	c.valid()
-}
-
 func decoded(params json.RawMessage, into any) bool { return json.Unmarshal(params, into) == nil }

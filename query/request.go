@@ -10,7 +10,7 @@ import (
 // RequestsRequest asks for captured requests.
 type RequestsRequest struct {
 	Page
-	Failed bool `json:"failed,omitempty" jsonschema:"only those that failed or have a status of 400 or more"`
+	Failed bool `json:"failed,omitempty" jsonschema:"only those that failed or have a status of 400 or more, or one of gRPC that is not 0"`
 }
 
 // RequestsAnswer lists requests in the order of their starts.

@@ -56,7 +56,7 @@ type Source struct {
 	Nodes        int                 `json:"nodes" jsonschema:"nodes of its tree"`
 	Requests     int                 `json:"requests" jsonschema:"requests that are kept"`
 	Running      int                 `json:"running" jsonschema:"requests that have not ended"`
-	Failed       int                 `json:"failed" jsonschema:"kept requests that failed or have a status of 400 or more"`
+	Failed       int                 `json:"failed" jsonschema:"kept requests that failed or have a status of 400 or more, or one of gRPC that is not 0"`
 	Messages     int                 `json:"messages" jsonschema:"console entries that are kept"`
 	Errors       int                 `json:"errors" jsonschema:"kept console entries that are errors or exceptions"`
 	Commits      int                 `json:"commits" jsonschema:"commits of the tree's history that are kept"`

@@ -48,13 +48,13 @@ func (e *Engine) Requests(ctx context.Context, q query.RequestsRequest) (query.R
 	return query.RequestsAnswer{Requests: requests, Paged: paged}, err
 }
 
-// failed reports whether a request failed or has a status of 400 or more.
+// failed reports whether a request failed, has a status of 400 or more, or one of gRPC that is not 0.
 func failed(r *network.Request) bool {
 	switch r.Ending {
 	case network.Failed, network.Canceled, network.SourceGone:
 		return true
 	}
-	return r.Response != nil && r.Response.Value.Status >= 400 || r.End != nil && r.End.Error != ""
+	return r.Response != nil && r.Response.Value.Status >= 400 || r.End != nil && r.End.Error != "" || r.GRPCStatus() != 0
 }
 
 // stateOfRequest is running or how a request ended.
@@ -70,8 +70,10 @@ func whyFailed(r *network.Request) string {
 	switch {
 	case r.Error != nil:
 		return r.Error.Text
-	case r.End != nil:
+	case r.End != nil && r.End.Error != "":
 		return r.End.Error
+	case r.GRPCStatus() != 0:
+		return r.StatusText()
 	}
 	return ""
 }
@@ -206,7 +208,7 @@ func whole(src *fold.Source, r *network.Request) query.RequestAnswer {
 	}
 	if r.Response != nil {
 		p := &r.Response.Value
-		out.StatusText, out.Protocol, out.Reused = clean(p.StatusText, 200), clean(p.Protocol, 100), p.Reused
+		out.StatusText, out.Protocol, out.Reused = clean(r.StatusText(), 200), clean(p.Protocol, 100), p.Reused
 		out.ResponseHeaders = headers(p.Headers)
 		if len(p.RequestHeaders) > 0 {
 			out.RequestHeaders = headers(p.RequestHeaders)

@@ -77,7 +77,7 @@ type Item struct {
 	Status int `expr:"status"`
 	// State is running, finished, truncated, failed, canceled or gone.
 	State string `expr:"state"`
-	// Failed says that a request failed or has a status of 400 or more.
+	// Failed says that a request failed or has a status of 400 or more, or one of gRPC that is not 0.
 	Failed bool `expr:"failed"`
 	// Error says why a request failed.
 	Error string `expr:"error"`

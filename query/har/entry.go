@@ -86,7 +86,7 @@ func responseOf(r *Request, b body) response {
 		return out
 	}
 	v := &q.Response.Value
-	out.Status, out.StatusText, out.Headers, out.Cookies = v.Status, v.StatusText, pairs(v.Headers), responseCookies(v.Headers)
+	out.Status, out.StatusText, out.Headers, out.Cookies = v.Status, q.StatusText(), pairs(v.Headers), responseCookies(v.Headers)
 	out.RedirectURL = value(v.Headers, "Location")
 	if kind := or(value(v.Headers, "Content-Type"), v.MIMEType); kind != "" {
 		out.Content.MimeType = kind
