@@ -1,14 +1,11 @@
 package ingest
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
 
@@ -21,9 +18,7 @@ func TestComponentFigures(t *testing.T) {
 	r := newRig(t)
 	app := r.app("")
 	ctx := tab(t)
-	if _, err := chromedp.Call(ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
-		t.Fatal(err)
-	}
+	measured(t, ctx)
 	if err := chromedp.Do(ctx, chromedp.Navigate(app.URL+"/")); err != nil {
 		t.Fatal(err)
 	}
@@ -89,17 +84,4 @@ func TestComponentFigures(t *testing.T) {
 func middle(v []float64) float64 {
 	slices.Sort(v)
 	return v[len(v)/2]
-}
-
-func metrics(t *testing.T, ctx context.Context) map[string]float64 {
-	t.Helper()
-	res, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := make(map[string]float64)
-	for _, m := range res.Metrics {
-		out[m.Name] = m.Value
-	}
-	return out
 }

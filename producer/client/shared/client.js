@@ -28,6 +28,12 @@ import { CAPABILITIES, LIBRARY, VERSION } from './protocol.js';
 /** @typedef {import('./types.js').Component} Component */
 /** @typedef {import('./types.js').ComponentOptions} ComponentOptions */
 
+/**
+ * How far apart a page that is shown sends, in milliseconds, but for what comes
+ * after a pause: each message costs it as much as several console calls.
+ */
+const SEND_EVERY = 10;
+
 /** How long a flush of the tree may take before the rest waits for the next one, in milliseconds. */
 const FLUSH = 2;
 /**
@@ -68,6 +74,8 @@ export class Client {
     this.panels = new Set();
     this.pumping = false;
     this.flushing = false;
+    /** When something was sent last. */
+    this.drained = -Infinity;
     /** When the last flush ended, and how long it took. */
     this.flushed = -Infinity;
     this.spent = 0;
@@ -259,15 +267,19 @@ export class Client {
     this.pump();
   }
 
-  /** Sends what can be sent once the page's current task is done, so that one task's records go together. */
+  /** Sends what can be sent once the page's current task is done, or a little later, so that what comes together goes together. */
   pump() {
     if (this.pumping || this.link.state !== 'up') return;
     this.pumping = true;
-    queueMicrotask(() => this.faults.run(() => {
+    const send = () => this.faults.run(() => {
       this.pumping = false;
       this.drain(false);
       if (this.tree.pending) this.scheduleFlush();
-    }));
+    });
+    // Timers of hidden pages may take a minute, and a process may end.
+    const rest = this.env.kind === 'client' && this.told?.visible ? this.drained + SEND_EVERY - this.env.now() : 0;
+    if (rest > 0) this.env.setTimer(send, rest);
+    else queueMicrotask(send);
   }
 
   /** @param {boolean} last whether the page leaves */
@@ -277,6 +289,7 @@ export class Client {
       const text = this.outbox.next(now, last);
       if (text === undefined) break;
       this.link.send(text);
+      this.drained = now;
     }
     // Acknowledgements go on with the rest; only a spent rate needs a timer.
     if (!last && this.outbox.tokens <= 0 && this.timer === undefined) {

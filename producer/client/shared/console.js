@@ -1,6 +1,6 @@
 import { encode, encodeShort, encodeTable } from './value.js';
 import { cut, wellFormed } from './text.js';
-import { callSite } from './stack.js';
+import { callSiteJSON } from './stack.js';
 
 /** @typedef {import('./protocol.js').Json} Json */
 /** @typedef {import('./patch.js').Patches} Patches */
@@ -71,12 +71,14 @@ export function captureConsole({ console, patches, faults, record, keep, now }) 
  * @returns {string}
  */
 function messageJSON(type, args, kept) {
-  const list = args.slice(0, MAX_ARGS);
-  const ref = kept || undefined;
-  const stack = callSite();
+  const list = args.length > MAX_ARGS ? args.slice(0, MAX_ARGS) : args;
+  const site = callSiteJSON();
+  const ref = kept ? `,"ref":${kept}` : '';
   const table = type === 'table';
-  let text = JSON.stringify({ type, args: list.map((v, i) => table && i === 0 ? encodeTable(v, TABLE_SIZE) : encode(v)), stack, ref });
-  if (text.length > MESSAGE_SIZE + (table ? TABLE_SIZE : 0)) text = JSON.stringify({ type, args: list.map(v => encodeShort(v)), stack: stack.slice(0, 10), ref });
+  const text = `{"type":"${type}","args":${JSON.stringify(list.map((v, i) => table && i === 0 ? encodeTable(v, TABLE_SIZE) : encode(v)))},"stack":${site.json}${ref}}`;
+  if (text.length > MESSAGE_SIZE + (table ? TABLE_SIZE : 0)) {
+    return `{"type":"${type}","args":${JSON.stringify(list.map(v => encodeShort(v)))},"stack":${JSON.stringify(site.frames.slice(0, 10))}${ref}}`;
+  }
   return text;
 }
 

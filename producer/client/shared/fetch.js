@@ -113,12 +113,13 @@ class FetchCapture {
    * @param {unknown[]} args
    */
   start([input, init]) {
-    const { record, base } = this.o;
-    const info = readRequest(input, init, base());
+    const { record } = this.o;
+    const documentURL = this.o.base();
+    const info = readRequest(input, init, documentURL);
     const id = this.o.id();
     const body = info.hasBody ? readRequestBody(info.body, requestLimit(this.o)) : undefined;
     record('start', {
-      id, method: info.method, url: info.url, headers: info.headers, type: 'fetch', documentURL: base(), stack: callSite(),
+      id, method: info.method, url: info.url, headers: info.headers, type: 'fetch', documentURL, stack: callSite(),
       ...(info.hasBody ? { hasBody: true, bodyBytes: body ? body.total : -1 } : {}),
     });
     if (info.hasBody) sendRequestBody(this.o, id, body, bodyType(info.headers, info.body));

@@ -6,6 +6,13 @@ const OWN = ['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p);
 
 const MAX_FRAMES = 50;
 
+/** What the stacks of calls say, by their texts: a page calls from few places, again and again. @type {Map<string, Site>} */
+const sites = new Map();
+const MAX_SITES = 500;
+const MAX_SITE = 4000;
+
+/** @typedef {{frames: readonly Frame[], json: string}} Site */
+
 /** How the address of a frame is told. There is one client in a realm. */
 let shown = (/** @type {string} */ url) => url;
 
@@ -16,8 +23,10 @@ let shown = (/** @type {string} */ url) => url;
  */
 export function showAddresses(f) {
   shown = f;
+  sites.clear();
   return () => {
     if (shown === f) shown = url => url;
+    sites.clear();
   };
 }
 
@@ -51,10 +60,31 @@ export function cleanStack(stack) {
 
 /**
  * Returns where the page called us: the stack without our own frames, innermost first.
- * @returns {Frame[]}
+ * @returns {readonly Frame[]}
  */
 export function callSite() {
-  return parseStack(new Error().stack);
+  return siteOf(new Error().stack).frames;
+}
+
+/** @returns {Site} where the page called us, also as JSON */
+export function callSiteJSON() {
+  return siteOf(new Error().stack);
+}
+
+/**
+ * @param {unknown} stack
+ * @returns {Site}
+ */
+function siteOf(stack) {
+  const key = typeof stack === 'string' ? stack : '';
+  let site = sites.get(key);
+  if (site) return site;
+  const frames = Object.freeze(parseStack(stack));
+  site = { frames, json: JSON.stringify(frames) };
+  if (key.length > MAX_SITE) return site;
+  if (sites.size >= MAX_SITES) sites.clear();
+  sites.set(key, site);
+  return site;
 }
 
 /**

@@ -327,8 +327,10 @@ function encodeFields(v, keys, name, inner) {
   /** @type {Record<string, Json>} */
   const fields = {};
   for (const k of keys) {
+    const value = inner(property(v, k));
     // Assigning to "__proto__" would set the prototype.
-    Object.defineProperty(fields, wellFormed(k), { value: inner(property(v, k)), enumerable: true, configurable: true, writable: true });
+    if (k === '__proto__') Object.defineProperty(fields, k, { value, enumerable: true, configurable: true, writable: true });
+    else fields[wellFormed(k)] = value;
   }
   return name ? { [TAG]: 'instance', name: cut(name, 1000), fields } : fields;
 }
