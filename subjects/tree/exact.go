@@ -1,9 +1,10 @@
 package tree
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/natscope/natscope/subjects/internal/jsonwalk"
 )
 
 // exact checks the nodes of a record of the cordis profile for fields that they
@@ -40,133 +41,50 @@ func exactNode(raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	s := scanner{data: raw}
-	return s.node()
+	s := jsonwalk.New(raw)
+	return exactNext(&s)
 }
 
-// scanner walks valid JSON once, so it needs no errors of its own.
-type scanner struct {
-	data []byte
-	pos  int
-}
-
-// peek returns the first byte of the next token without passing it, 0 at the end.
-func (s *scanner) peek() byte {
-	for s.pos < len(s.data) {
-		switch c := s.data[s.pos]; c {
-		case ' ', '\t', '\n', '\r', ',', ':':
-			s.pos++
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-// skip passes one value and returns its text.
-func (s *scanner) skip() []byte {
-	first := s.peek()
-	from := s.pos
-	depth := 0
-	for s.pos < len(s.data) {
-		c := s.data[s.pos]
-		switch {
-		case c == '"':
-			s.passString()
-			if depth == 0 {
-				return s.data[from:s.pos]
-			}
-			continue
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth == 0 {
-				return s.data[from:s.pos]
-			}
-			if depth--; depth == 0 {
-				s.pos++
-				return s.data[from:s.pos]
-			}
-		case depth == 0 && first != '{' && first != '[' && (c == ',' || c <= ' '):
-			return s.data[from:s.pos]
-		}
-		s.pos++
-	}
-	return s.data[from:s.pos]
-}
-
-func (s *scanner) passString() {
-	for s.pos++; s.pos < len(s.data); s.pos++ {
-		switch s.data[s.pos] {
-		case '\\':
-			s.pos++
-		case '"':
-			s.pos++
-			return
-		}
-	}
-}
-
-// node checks the fields of a node, and goes on with its children. What is no
-// object was refused, or ignored, when it was decoded.
-func (s *scanner) node() error {
-	if s.peek() != '{' {
-		s.skip()
+// exactNext checks the fields of the next node, and goes on with its children. What
+// is no object was refused, or ignored, when it was decoded.
+func exactNext(s *jsonwalk.Scanner) (err error) {
+	if s.Peek() != '{' {
+		s.Raw()
 		return nil
 	}
-	s.pos++
 	var id []byte
-	var odd string
+	odd := ""
 	known := true
-	for s.peek() == '"' {
-		switch name := unquoted(s.skip()); name {
+	s.Members(func(name string) {
+		switch name {
 		case "id":
-			id = s.skip()
+			id = s.Raw()
 		case "children":
-			if err := s.children(); err != nil {
-				return err
+			if e := exactChildren(s); err == nil {
+				err = e
 			}
 		case "kind", "name", "attrs", "object":
-			s.skip()
+			s.Raw()
 		default:
 			known, odd = false, name
-			s.skip()
+			s.Raw()
 		}
+	})
+	if err == nil && !known {
+		err = fmt.Errorf("%w: %.40q of node %.20s: a cordis node has no such field", ErrPayload, odd, id)
 	}
-	s.pos++
-	if !known {
-		return fmt.Errorf("%w: %.40q of node %.20s: a cordis node has no such field", ErrPayload, odd, id)
-	}
-	return nil
+	return err
 }
 
-// unquoted returns the text of a JSON string.
-func unquoted(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var text string
-	// A valid string can be decoded.
-	_ = json.Unmarshal(raw, &text)
-	return text
-}
-
-func (s *scanner) children() error {
-	if s.peek() != '[' {
-		s.skip()
+func exactChildren(s *jsonwalk.Scanner) (err error) {
+	if s.Peek() != '[' {
+		s.Raw()
 		return nil
 	}
-	s.pos++
-	for {
-		switch c := s.peek(); c {
-		case 0:
-			return nil
-		case ']':
-			s.pos++
-			return nil
+	s.Elements(func() {
+		if e := exactNext(s); err == nil {
+			err = e
 		}
-		if err := s.node(); err != nil {
-			return err
-		}
-	}
+	})
+	return err
 }

@@ -94,8 +94,9 @@ func exposed(v reflect.Value) reflect.Value {
 
 // ofNumber reads a number's literal; a text that is none stays a text.
 func ofNumber(text string) Value {
-	s := &scanner{data: []byte(text)}
-	if !json.Valid(s.data) || !isNumberStart(s.peek()) {
+	data := []byte(text)
+	s := scan(data)
+	if !json.Valid(data) || !isNumberStart(s.Peek()) {
 		return ofString(text)
 	}
 	return s.number(true)
@@ -109,7 +110,7 @@ func ofRaw(data []byte, depth int) Value {
 	if len(data) > maxRaw || !json.Valid(data) {
 		return ofBytes(reflect.ValueOf(data))
 	}
-	s := &scanner{data: data}
+	s := scan(data)
 	return s.plain(depth)
 }
 

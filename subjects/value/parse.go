@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/natscope/natscope/subjects/internal/jsonwalk"
 )
 
 // maxDepth is how deep a parsed value may be nested. Encoders of this contract
@@ -40,25 +42,25 @@ func parse(raw []byte, level int) (Value, error) {
 	if level > maxDepth {
 		return Value{}, fmt.Errorf("%w: more than %d levels", ErrMalformed, maxDepth)
 	}
-	s := &scanner{data: raw}
-	switch c := s.peek(); {
+	s := scan(raw)
+	switch c := s.Peek(); {
 	case c == '{':
 		return parseObject(raw, level)
 	case c == '[':
 		items, err := parseItems(raw, level)
 		return Value{Kind: Array, Items: items, Size: len(items)}, err
 	case c == '"':
-		return Value{Kind: String, Text: unquote(s.raw())}, nil
+		return Value{Kind: String, Text: jsonwalk.Unquote(s.Raw())}, nil
 	case isNumberStart(c):
 		return s.number(false), nil
 	}
-	return literal(s.raw()), nil
+	return literal(s.Raw()), nil
 }
 
 func membersOf(raw []byte) []member {
-	s := &scanner{data: raw}
+	s := scan(raw)
 	var out []member
-	s.members(func(name string) { out = append(out, member{name, s.raw()}) })
+	s.Members(func(name string) { out = append(out, member{name, s.Raw()}) })
 	return out
 }
 
@@ -66,7 +68,7 @@ func parseObject(raw []byte, level int) (Value, error) {
 	m := marker{members: membersOf(raw)}
 	for _, x := range m.members {
 		if x.name == Tag && x.raw[0] == '"' {
-			m.kind = unquote(x.raw)
+			m.kind = jsonwalk.Unquote(x.raw)
 		}
 	}
 	if m.kind != "" {
@@ -96,9 +98,9 @@ func parseFields(members []member, level int) ([]Field, error) {
 func parseItems(raw []byte, level int) ([]Value, error) {
 	var out []Value
 	var failed error
-	s := &scanner{data: raw}
-	s.elements(func() {
-		item := s.raw()
+	s := scan(raw)
+	s.Elements(func() {
+		item := s.Raw()
 		if failed != nil {
 			return
 		}
@@ -247,7 +249,7 @@ func (m marker) text(name string, to *string) error {
 	if raw[0] != '"' {
 		return fmt.Errorf("%w: %s is not a string: %.40q", ErrMalformed, name, raw)
 	}
-	*to = unquote(raw)
+	*to = jsonwalk.Unquote(raw)
 	return nil
 }
 

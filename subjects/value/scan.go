@@ -1,121 +1,22 @@
 package value
 
 import (
-	"encoding/json"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/natscope/natscope/subjects/internal/jsonwalk"
 )
 
-// scanner walks JSON that is known to be valid, so it needs no errors.
-type scanner struct {
-	data []byte
-	pos  int
-}
+// scanner reads the values of JSON that is known to be valid.
+type scanner struct{ jsonwalk.Scanner }
 
-// peek returns the first byte of the next token without passing it, 0 at the end.
-func (s *scanner) peek() byte {
-	for s.pos < len(s.data) {
-		switch c := s.data[s.pos]; c {
-		case ' ', '\t', '\n', '\r', ',', ':':
-			s.pos++
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-// raw passes the next value and returns its text.
-func (s *scanner) raw() []byte {
-	first := s.peek()
-	from := s.pos
-	switch {
-	case first == '"':
-		s.passString()
-	case first == '{' || first == '[':
-		s.passContainer()
-	default:
-		s.passLiteral()
-	}
-	return s.data[from:s.pos]
-}
-
-func (s *scanner) passString() {
-	for s.pos++; s.pos < len(s.data); s.pos++ {
-		switch s.data[s.pos] {
-		case '\\':
-			s.pos++
-		case '"':
-			s.pos++
-			return
-		}
-	}
-}
-
-func (s *scanner) passContainer() {
-	depth := 0
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
-		case '"':
-			s.passString()
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		if s.pos++; depth == 0 {
-			return
-		}
-	}
-}
-
-func (s *scanner) passLiteral() {
-	for ; s.pos < len(s.data); s.pos++ {
-		switch s.data[s.pos] {
-		case ' ', '\t', '\n', '\r', ',', ':', '}', ']':
-			return
-		}
-	}
-}
-
-// members calls f for each member of the next object; f must pass the value.
-func (s *scanner) members(f func(key string)) {
-	s.peek()
-	for s.pos++; s.peek() == '"'; {
-		key := unquote(s.raw())
-		f(key)
-	}
-	s.pos++
-}
-
-// elements calls f for each element of the next array; f must pass it.
-func (s *scanner) elements(f func()) {
-	s.peek()
-	for s.pos++; s.peek() != ']' && s.pos < len(s.data); {
-		f()
-	}
-	s.pos++
-}
-
-// unquote returns the text of a JSON string, as valid UTF-8.
-func unquote(raw []byte) string {
-	for _, c := range raw {
-		if c == '\\' || c >= utf8.RuneSelf {
-			var s string
-			_ = json.Unmarshal(raw, &s) // the text is known to be valid
-			return s
-		}
-	}
-	return string(raw[1 : len(raw)-1])
-}
+func scan(data []byte) *scanner { return &scanner{jsonwalk.New(data)} }
 
 func isNumberStart(c byte) bool { return c == '-' || c >= '0' && c <= '9' }
 
 // number reads the next number as JavaScript writes it. Where wide is set, an
 // integer that a JavaScript number does not hold exactly is a bigint.
 func (s *scanner) number(wide bool) Value {
-	text := string(s.raw())
+	text := string(s.Raw())
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && text != "-0" {
 		if v := ofInt(n); wide || v.Kind == Number {
 			return v
@@ -146,7 +47,7 @@ func isDigits(text string) bool {
 // plain reads the next value as an application's data, in which Tag means
 // nothing, at a depth as read does.
 func (s *scanner) plain(depth int) Value {
-	switch c := s.peek(); {
+	switch c := s.Peek(); {
 	case c == '{' || c == '[':
 		limit := MaxEntries
 		switch depth {
@@ -161,28 +62,28 @@ func (s *scanner) plain(depth int) Value {
 		}
 		return v
 	case c == '"':
-		return ofString(unquote(s.raw()))
+		return ofString(jsonwalk.Unquote(s.Raw()))
 	case isNumberStart(c):
 		return s.number(true)
 	}
-	return literal(s.raw())
+	return literal(s.Raw())
 }
 
 func (s *scanner) plainContainer(first byte, depth, limit int) Value {
 	out := Value{Kind: Array}
 	if first == '[' {
-		s.elements(func() {
+		s.Elements(func() {
 			if out.Size++; out.Size > limit {
-				s.raw()
+				s.Raw()
 				return
 			}
 			out.Items = append(out.Items, s.plain(depth+1))
 		})
 	} else {
 		out.Kind = Object
-		s.members(func(key string) {
+		s.Members(func(key string) {
 			if out.Size++; out.Size > limit {
-				s.raw()
+				s.Raw()
 				return
 			}
 			out.Fields = append(out.Fields, Field{ellipsis(key, MaxString), s.plain(depth + 1)})
