@@ -97,7 +97,6 @@ func TestEventsWhoseBytesComeAreToldOnce(t *testing.T) {
 	var r streamResult
 	c.call("Network.streamResourceContent", map[string]any{"requestId": rid("sse")}, &r)
 	m.net("orders", gen1, 52, network.TopicMessage, network.Message{ID: "sse", Data: "one"})
-	c.sync()
 	m.AddBody(responseBodyOf("sse"), []byte("data: one\n\n"), "")
 	c.until(0, "the bytes", func(e received) bool {
 		var d dataReceivedEvent
