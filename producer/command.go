@@ -229,7 +229,9 @@ func (c *commands) pieces(subject string, data []byte) []*nats.Msg {
 // encode makes an answer, and counts it.
 func (c *commands) encode(result any, err error) []byte {
 	var raw json.RawMessage
-	if err == nil && result != nil {
+	if v, ok := result.(Verbatim); ok && err == nil {
+		raw = json.RawMessage(v)
+	} else if err == nil && result != nil {
 		if e := contained(func() { raw, err = json.Marshal(result) }); e != nil {
 			err = e
 		}

@@ -1,11 +1,11 @@
 package producer
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
@@ -78,16 +78,16 @@ func (p *Producer) encodeEvent(s realm.Session, event string, payload any) ([]by
 	if !subjects.IsToken(s.Gateway) || !subjects.IsToken(s.ID) || event == "" {
 		return nil, fmt.Errorf("%w: an event without a name, or without a session", realm.ErrMalformed)
 	}
-	t := scratches.Get().(*scratch)
-	defer t.free()
-	raw, err := t.encode(payload)
-	if err != nil {
-		return nil, fmt.Errorf("%w: event %.80s: %w", realm.ErrMalformed, event, err)
+	raw, verbatim := payload.(Verbatim)
+	if !verbatim || tooDeep(raw) || !utf8.Valid(raw) {
+		t := scratches.Get().(*scratch)
+		defer t.free()
+		var err error
+		if raw, err = t.encode(payload); err != nil {
+			return nil, fmt.Errorf("%w: event %.80s: %w", realm.ErrMalformed, event, err)
+		}
 	}
-	data, err := json.Marshal(realm.Event{Event: event, T: p.Now(), Data: raw})
-	if err != nil {
-		return nil, fmt.Errorf("%w: event %.80s: %w", realm.ErrMalformed, event, err)
-	}
+	data := appendEvent(make([]byte, 0, len(raw)+len(event)+64), event, p.Now(), raw)
 	most := realm.MaxEvent
 	if limit := int(p.commands.limit.Load()); limit > 0 {
 		most = min(most, limit)
@@ -96,6 +96,18 @@ func (p *Producer) encodeEvent(s realm.Session, event string, payload any) ([]by
 		return nil, fmt.Errorf("%w: event %.80s has %d bytes, a message takes %d", realm.ErrTooLarge, event, len(data), most)
 	}
 	return data, nil
+}
+
+// appendEvent appends a realm.Event whose data are valid JSON, or empty.
+func appendEvent(dst []byte, event string, t float64, data []byte) []byte {
+	dst = append(dst, `{"event":`...)
+	dst = appendQuoted(dst, event)
+	dst = append(dst, `,"t":`...)
+	dst = appendMillis(dst, t)
+	if len(data) > 0 {
+		dst = append(append(dst, `,"data":`...), data...)
+	}
+	return append(dst, '}')
 }
 
 // lose counts an event that does not get through.

@@ -24,7 +24,7 @@ type RealmSession interface {
 	// not block, and calls reply once, at once or later, from any goroutine. ctx
 	// ends with the command's deadline, when it is cancelled, and with the session;
 	// whoever asked is answered then, and a later reply is a no-op. The result
-	// becomes JSON; json.RawMessage goes as it is. An error travels as one of CommandFunc does.
+	// becomes JSON; Verbatim goes as it is. An error travels as one of CommandFunc does.
 	Do(ctx context.Context, m realm.Method, params json.RawMessage, reply func(result any, err error))
 	// Close ends the session: it was closed, its lease ran out, or the source goes.
 	// All that is held for it is to be freed, and what it paused has to run on.
@@ -59,4 +59,17 @@ func (p *Producer) Serve(r Realm) {
 	p.advertise()
 	p.mu.Unlock()
 	p.wake()
+}
+
+// Verbatim is JSON that is known to be valid. As the result of a command or the
+// payload of an event of a session it goes out byte by byte, while anything else,
+// json.RawMessage too, is encoded: that costs more than all else for results of megabytes.
+type Verbatim []byte
+
+// MarshalJSON implements json.Marshaler.
+func (v Verbatim) MarshalJSON() ([]byte, error) {
+	if len(v) == 0 {
+		return []byte("null"), nil
+	}
+	return v, nil
 }

@@ -7,11 +7,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/natscope/natscope/subjects/realm"
 )
 
 // BenchmarkEvaluate compares an evaluation over NATS with one on the engine's own port.
 func BenchmarkEvaluate(b *testing.B) { compare(b, "runtime.evaluate", `{"expression":"1+1"}`) }
+
+// BenchmarkRoundTrip is a bare request and its answer over the same NATS server:
+// what an evaluation costs more than on the engine's port at the very least.
+func BenchmarkRoundTrip(b *testing.B) {
+	w := newWorld(b)
+	data := []byte(`{"method":"runtime.evaluate","params":{"expression":"1+1"}}`)
+	if _, err := w.conn.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := w.conn.Request("echo", data, time.Minute); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
 
 // BenchmarkLargeResult compares an evaluation with a result of 10 MB.
 func BenchmarkLargeResult(b *testing.B) {

@@ -184,7 +184,7 @@ func (s *session) send(c *channel, method string, params json.RawMessage, reply 
 			reply(nil, refusal(method, err))
 			return
 		}
-		reply(result, nil)
+		reply(producer.Verbatim(result), nil)
 	})
 }
 
@@ -350,13 +350,13 @@ func (s *session) tell(name string, params json.RawMessage) {
 	s.step++
 	s.bytes += len(params)
 	if s.step < maxStep && s.bytes < maxStepBytes && name != "heap.addHeapSnapshotChunk" {
-		s.out.Emit(name, params)
+		s.out.Emit(name, producer.Verbatim(params))
 		return
 	}
 	s.step, s.bytes = 0, 0
 	ctx, cancel := context.WithTimeout(s.ctx, stepWithin)
 	defer cancel()
-	if err := s.out.EmitWait(ctx, name, params); err != nil && !errors.Is(err, realm.ErrTooLarge) {
+	if err := s.out.EmitWait(ctx, name, producer.Verbatim(params)); err != nil && !errors.Is(err, realm.ErrTooLarge) {
 		// A snapshot with a hole is none, and an asker that does not listen has gone.
 		s.x.w.a.o.Logger.Debug("a session ends, since its asker does not take events", "event", name, "error", err)
 		s.hangUp()

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/subjects/realm"
 )
 
@@ -103,7 +104,7 @@ const insideMap = "natscope-inside:"
 func (s *session) loadInside(ctx context.Context, id string, reply func(any, error)) {
 	params, _ := json.Marshal(map[string]string{"scriptId": id})
 	s.Do(ctx, "debugger.getScriptSource", params, func(result any, err error) {
-		raw, _ := result.(json.RawMessage)
+		raw, _ := result.(producer.Verbatim)
 		var r struct {
 			Source string `json:"scriptSource"`
 		}

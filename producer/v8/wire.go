@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -63,6 +64,14 @@ func parse(data []byte) (message, error) {
 		if name, rest, ok := bytes.Cut(rest, []byte(`","params":`)); ok && len(name) < 128 && !bytes.ContainsAny(name, `"\`) {
 			if params, ok := bytes.CutSuffix(rest, []byte("}")); ok && len(params) > 1 && params[0] == '{' && json.Valid(params) {
 				return message{Method: string(name), Params: params}, nil
+			}
+		}
+	}
+	if rest, ok := bytes.CutPrefix(data, []byte(`{"id":`)); ok {
+		if id, rest, ok := bytes.Cut(rest, []byte(`,"result":`)); ok && len(id) < 19 {
+			n, err := strconv.ParseInt(string(id), 10, 64)
+			if result, ok := bytes.CutSuffix(rest, []byte("}")); err == nil && ok && json.Valid(result) {
+				return message{ID: n, Result: result}, nil
 			}
 		}
 	}
