@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
+	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
 )
 
@@ -83,6 +85,31 @@ func TestUnreachableServer(t *testing.T) {
 	l.Close()
 	if _, err := Start(context.Background(), Options{NATS: "nats://" + addr}); !errors.Is(err, ErrUnreachable) {
 		t.Fatalf("got %v, wanted ErrUnreachable", err)
+	}
+}
+
+// A second natscope works on the streams of the first one, which keeps them in
+// memory, without being told so; what a program says is in both.
+func TestTwoInOneSpace(t *testing.T) {
+	one := startTest(t, Options{})
+	two := startTest(t, Options{NATS: one.NATS()})
+	p, err := producer.Start(producer.Options{ID: "orders", URL: one.NATS()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = p.Close(ctx)
+	})
+	for _, i := range []*Instance{one, two} {
+		deadline := time.Now().Add(15 * time.Second)
+		for seen := false; !seen; time.Sleep(10 * time.Millisecond) {
+			i.figures.state.View(func(s *fold.Space) { seen = s.Source("orders") != nil })
+			if !seen && time.Now().After(deadline) {
+				t.Fatalf("%s does not see the program", i.HTTP())
+			}
+		}
 	}
 }
 
