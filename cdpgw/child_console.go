@@ -32,8 +32,8 @@ func (s *session) knownFrom(c *child, data json.RawMessage) bool {
 	var e struct {
 		Timestamp float64 `json:"timestamp"`
 	}
-	if json.Unmarshal(data, &e) != nil {
-		return false
+	if json.Unmarshal(data, &e) != nil || e.Timestamp == 0 {
+		return false // Deno tells no times: better twice than not at all.
 	}
 	if e.Timestamp <= c.replayed+sameMoment {
 		return true

@@ -109,6 +109,7 @@ func TestNewGenerationOfALivingProgramRepeatsNothing(t *testing.T) {
 
 	from := c.count()
 	begin(gen3, 10)
+	w.keep("node", "without a time", 0)
 	for i, text := range []string{"one", "two", "three"} {
 		m.Publish("node", gen3, subjects.PlaneConsole, record(float64(i)+1-10, console.TopicMessage, console.Message{Type: "log", Args: []json.RawMessage{encode(text)}, Again: true}))
 		w.keep("node", text, origin+float64(i)+1)
@@ -116,14 +117,14 @@ func TestNewGenerationOfALivingProgramRepeatsNothing(t *testing.T) {
 	var e attachedToTargetEvent
 	c.event(from, "Target.attachedToTarget", &e)
 	c.inChild(e.SessionID, func() { c.call("Runtime.enable", nil, nil) })
-	c.expect("only three is new", "from node", "from svc", "one", "two", "three")
+	c.expect("only three is new", "from node", "from svc", "one", "two", "without a time", "three")
 
 	// Who comes now gets the records of the run before, and from the engine the rest.
 	d := dial(t, server, "dev")
 	d.contexts()
 	kid = d.attachAll()["node app"]
 	d.inChild(kid, func() { d.call("Runtime.enable", nil, nil) })
-	d.expect("all of it once", "from node", "from svc", "one", "two", "three")
+	d.expect("all of it once", "from node", "from svc", "one", "two", "without a time", "three")
 	// And who has no children gets all from records.
 	plain := dial(t, server, "dev")
 	plain.contexts()
