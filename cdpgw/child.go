@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/natscope/natscope/store/fold"
@@ -134,9 +133,15 @@ func (s *session) attach(src *fold.Source, at liveAt) *child {
 	k.bySource[src.ID], k.byID[c.id] = c, c
 	s.event("Target.attachedToTarget", attachedToTargetEvent{SessionID: c.id, TargetInfo: targetInfo{
 		// DevTools shows the last part of the address as the child's name.
-		TargetID: s.childTarget(src.ID), Type: "node_worker", Title: src.Name(), URL: "natscope://" + string(s.target.space) + "/" + url.PathEscape(src.Name()), Attached: true,
+		TargetID: s.childTarget(src.ID), Type: "node_worker", Title: src.Name(), URL: "natscope://" + string(s.target.space) + "/" + addressName(src.Name()), Attached: true,
 	}})
 	return c
+}
+
+// addressName makes a name the last part of an address. DevTools shows it as it
+// is, so that only what ends a part is written otherwise.
+func addressName(name string) string {
+	return strings.NewReplacer("/", "∕", "?", "%3F", "#", "%23").Replace(name)
 }
 
 // attachFor attaches the child of a source that somebody turned to.
