@@ -6,7 +6,14 @@
  * @returns {() => void} ends it
  */
 export function watchResources(loaded) {
-  const observer = new PerformanceObserver(list => loaded(/** @type {any} */ (list.getEntries())));
+  let told = false;
+  const observer = new PerformanceObserver(list => loaded(/** @type {any} */ (list.getEntries().filter(e => {
+    if (e.entryType !== 'navigation') return true;
+    // Firefox tells of the document twice: when it is asked, and when all is loaded.
+    const again = told;
+    told = true;
+    return !again;
+  }))));
   observer.observe({ type: 'navigation', buffered: true });
   observer.observe({ type: 'resource', buffered: true });
   return () => observer.disconnect();

@@ -2,7 +2,8 @@
 
 /** Where natscope's own modules are: the folder above this one. */
 const HOME = new URL('../', import.meta.url).href;
-const OWN = ['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p);
+/** The entry is known by two addresses: Firefox tells the one that was asked for, Chrome the one that the server led to. */
+const OWN = [...['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p), new URL('../client.js', HOME).href];
 
 const MAX_FRAMES = 50;
 
@@ -48,7 +49,7 @@ const EVALUATED = /^(\s+at )(?:(?!eval \()(.*?) \()?(?:eval \()?eval at .*, (<an
  * @returns {string}
  */
 export function cleanStack(stack) {
-  if (!stack.includes(HOME)) return stack;
+  if (!OWN.some(p => stack.includes(p))) return stack;
   // Whoever called eval is of no interest to those who wrote the code.
   const [shown] = stack.split('\n    at eval (<anonymous>)', 1);
   return shown.split('\n').map(line => {
@@ -104,16 +105,31 @@ export function parseStack(stack) {
   return out;
 }
 
+/** "    at name (url:line:column)" or "    at url:line:column", as V8 writes it. */
+const V8 = /^\s*at (?:(.*?) \()?((?:[a-z][a-z0-9+.-]*:|\/|<anonymous>).*?):(\d+):(\d+)\)?$/i;
+/** "    at name (eval at other (url:line:column), <anonymous>:1:2)": the place of the eval is one that somebody can open. */
+const V8_EVAL = /^\s*at (?:(.*?) \()?eval at .*?\(((?:[a-z][a-z0-9+.-]*:|\/)[^()]*):(\d+):(\d+)\)[,)]/i;
+/** "name@url:line:column", as SpiderMonkey and JavaScriptCore write it. */
+const AT = /^(?:(.*?)@)?((?:[a-z][a-z0-9+.-]*:|\/).*?):(\d+):(\d+)$/i;
+/** What SpiderMonkey writes in the place of an address for evaluated code: "url line 7 > eval". */
+const GECKO_EVAL = /^(.*?) line (\d+) > /;
+/** What stands in the place of a name. */
+const NAMELESS = new Set(['<anonymous>', 'global code', 'module code', 'eval code']);
+
 /**
  * @param {string} line
  * @returns {Frame | undefined}
  */
 function parseLine(line) {
-  // "    at name (url:line:column)" or "    at url:line:column"
-  let m = /^\s*at (?:(.*?) \()?((?:[a-z][a-z0-9+.-]*:|\/|<anonymous>).*?):(\d+):(\d+)\)?$/i.exec(line);
-  // "name@url:line:column"
-  m ??= /^(?:(.*?)@)?((?:[a-z][a-z0-9+.-]*:|\/).*?):(\d+):(\d+)$/i.exec(line);
+  const v8 = (line.includes('eval at ') ? V8_EVAL.exec(line) : null) ?? V8.exec(line);
+  const m = v8 ?? AT.exec(line);
   if (!m) return undefined;
-  const name = (m[1] ?? '').replace(/^(async|new) /, '').slice(0, 200);
-  return { function: name === '<anonymous>' ? '' : name, url: shown(m[2].slice(0, 2000)), line: Number(m[3]), column: Number(m[4]) };
+  const evaluated = v8 ? null : GECKO_EVAL.exec(m[2]);
+  const url = evaluated ? evaluated[1] : m[2];
+  // Before the name stands what the call waited for: "async ", "async*", "setTimeout handler*".
+  const name = (m[1] ?? '').replace(v8 ? /^(?:async|new) / : /^(?:async |.*\*)/, '').slice(0, 200);
+  return {
+    function: NAMELESS.has(name) ? '' : name, url: shown(url.slice(0, 2000)),
+    line: Number(evaluated ? evaluated[2] : m[3]), column: evaluated ? 1 : Number(m[4]),
+  };
 }

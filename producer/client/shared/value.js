@@ -8,6 +8,7 @@
  */
 
 import { constructorName, count, first, functionName, getter, inherited, messageOf, ownData, property, errorStack, tryCall } from './read.js';
+import { cleanStack } from './stack.js';
 import { cut, ellipsis, oneLine, quote, wellFormed } from './text.js';
 
 /** @typedef {import('./protocol.js').Json} Json */
@@ -155,7 +156,7 @@ function encodeError(e) {
   // Reading the stack formats it, which would call an accessor of these names.
   const quiet = inherited(e, 'message') !== undefined && inherited(e, 'name') !== undefined;
   const stack = quiet ? errorStack(e) : undefined;
-  if (stack) out.stack = cut(stack, MAX_STRING);
+  if (stack) out.stack = cut(cleanStack(stack), MAX_STRING);
   return out;
 }
 

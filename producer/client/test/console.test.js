@@ -3,7 +3,6 @@ import test from 'node:test';
 import { captureConsole } from '../shared/console.js';
 import { Faults } from '../shared/faults.js';
 import { Patches } from '../shared/patch.js';
-import { parseStack } from '../shared/stack.js';
 
 function rig() {
   const calls = [];
@@ -145,20 +144,4 @@ test('restore puts back what was there, and steps aside where others patched', (
   assert.equal(other.log, theirs);
   other.log('x');
   assert.deepEqual(seen, []);
-});
-
-test('stacks of every engine', () => {
-  const v8 = `Error: x
-    at inner (http://a.test/app.js:10:5)
-    at async Promise.all (index 0)
-    at new Cart (http://a.test/cart.js:1:2)
-    at http://a.test/main.js?v=1:33:7
-    at Array.map (<anonymous>)
-    at file:///home/x/y.mjs:3:4`;
-  assert.deepEqual(parseStack(v8).map(f => `${f.function}@${f.url}:${f.line}:${f.column}`), [
-    'inner@http://a.test/app.js:10:5', 'Cart@http://a.test/cart.js:1:2', '@http://a.test/main.js?v=1:33:7', '@file:///home/x/y.mjs:3:4',
-  ]);
-  const gecko = 'inner@http://a.test/app.js:10:5\n@http://a.test/main.js:1:2\nasync*outer@http://a.test/x.js:3:4\n';
-  assert.deepEqual(parseStack(gecko).map(f => f.line), [10, 1, 3]);
-  for (const odd of [undefined, '', 'x', ' at :::', 'a'.repeat(1e5)]) assert.deepEqual(parseStack(odd), []);
 });
