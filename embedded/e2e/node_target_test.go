@@ -96,6 +96,8 @@ type debugClient struct {
 	ws      *websocket.Conn
 	last    int
 	events  []map[string]json.RawMessage
+	// patience is how long a message is waited for.
+	patience time.Duration
 }
 
 func debugURL(t *testing.T, address string) *debugClient {
@@ -105,13 +107,13 @@ func debugURL(t *testing.T, address string) *debugClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	return &debugClient{t: t, address: address, ws: ws}
+	return &debugClient{t: t, address: address, ws: ws, patience: 20 * time.Second}
 }
 
 // read reads one message.
 func (c *debugClient) read() map[string]json.RawMessage {
 	c.t.Helper()
-	_ = c.ws.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.ws.SetReadDeadline(time.Now().Add(c.patience))
 	var m map[string]json.RawMessage
 	if err := c.ws.ReadJSON(&m); err != nil {
 		c.t.Fatal(err)
@@ -270,4 +272,32 @@ func TestTwoProgramsPausedAtOnce(t *testing.T) {
 	d.settle()
 	d.screenshot("node-two-paused")
 	d.noErrors()
+}
+
+// TestLargeAnswersOfNode asks a program for much through a gateway: tens of
+// megabytes come whole, more is refused in words, and the connection lives.
+func TestLargeAnswersOfNode(t *testing.T) {
+	p := start(t)
+	target, _, _ := nodeProgram(t, p)
+	c := debugURL(t, target["webSocketDebuggerUrl"])
+	c.patience = 2 * time.Minute
+	c.do("Runtime.enable", `{}`)
+	c.do("Debugger.enable", `{}`)
+	for _, size := range []int{5e6, 40e6} {
+		if got := c.do("Runtime.evaluate", fmt.Sprintf(`{"expression":"'x'.repeat(%d)","returnByValue":true}`, size)); len(got) < size {
+			t.Errorf("of %d bytes came %d: %.300s", size, len(got), got)
+		}
+	}
+	if got := c.do("Runtime.evaluate", `{"expression":"'x'.repeat(100e6)","returnByValue":true}`); !strings.Contains(got, "ask for less") {
+		t.Errorf("100 MB: %.300s", got)
+	}
+	c.do("Runtime.evaluate", `{"expression":"globalThis.long = new Function('return 7; /*' + 'y'.repeat(20e6) + '*/'); 0"}`)
+	var script struct{ ScriptID string }
+	_ = json.Unmarshal([]byte(c.wait("Debugger.scriptParsed", `"length":200000`)), &script)
+	if got := c.do("Debugger.getScriptSource", fmt.Sprintf(`{"scriptId":%q}`, script.ScriptID)); len(got) < 20e6 {
+		t.Errorf("a script of 20 MB: %d bytes: %.300s", len(got), got)
+	}
+	if got := c.do("Runtime.evaluate", `{"expression":"long()"}`); !strings.Contains(got, `"value":7`) {
+		t.Error(got)
+	}
 }
