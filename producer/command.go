@@ -81,6 +81,8 @@ type commands struct {
 	p *Producer
 	// limit is the most bytes of an answer for the server that is connected, 0 while there is none.
 	limit atomic.Int64
+	// paced holds a token while a long answer is sent.
+	paced chan struct{}
 	// counts is what Stats tells.
 	done, failed, refused atomic.Uint64
 
@@ -93,7 +95,7 @@ type commands struct {
 }
 
 func newCommands(p *Producer) *commands {
-	return &commands{p: p, handlers: make(map[realm.Method]CommandFunc), running: make(map[*call]struct{}), idle: make(chan struct{})}
+	return &commands{p: p, handlers: make(map[realm.Method]CommandFunc), running: make(map[*call]struct{}), idle: make(chan struct{}), paced: make(chan struct{}, 1)}
 }
 
 // handle sets or removes a function and reports whether that changes what the source can do.
@@ -195,7 +197,12 @@ func (c *commands) finished(x *call) {
 func (c *commands) answer(x *call, result any, err error) {
 	x.once.Do(func() {
 		data := c.encode(result, err)
-		if x.msg.Reply != "" {
+		switch {
+		case x.msg.Reply == "":
+		case c.isLong(data):
+			c.p.events.answer(nil, x.msg.Reply, data)
+			c.p.wake()
+		default:
 			c.send(x.msg, data)
 		}
 	})
@@ -206,6 +213,49 @@ func (c *commands) answer(x *call, result any, err error) {
 func (c *commands) send(m *nats.Msg, data []byte) {
 	for _, p := range c.pieces(m.Reply, data) {
 		if m.RespondMsg(p) != nil {
+			return
+		}
+	}
+}
+
+// The pace of long answers. A server gives a reader up for whom too much waits,
+// and with it everything that a gateway shows.
+const (
+	// piecesAtOnce is how many pieces of an answer are sent before the asker has to say that it has them.
+	piecesAtOnce = 4
+	// paceWithin is how long the asker may take for that.
+	paceWithin = 20 * time.Second
+)
+
+// isLong reports whether an answer is sent at the asker's pace.
+func (c *commands) isLong(data []byte) bool {
+	limit := int(c.limit.Load())
+	return limit > 0 && len(data) > piecesAtOnce*limit
+}
+
+// sendPaced sends a long answer, one at a time for the whole source. Each few
+// pieces it waits for the asker. One that is not heard gets no more.
+func (c *commands) sendPaced(ctx context.Context, nc *nats.Conn, pieces []*nats.Msg) {
+	select {
+	case c.paced <- struct{}{}:
+		defer func() { <-c.paced }()
+	case <-ctx.Done():
+		return
+	}
+	for i, m := range pieces {
+		if (i+1)%piecesAtOnce != 0 || i == len(pieces)-1 {
+			if nc.PublishMsg(m) != nil {
+				return
+			}
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, paceWithin)
+		_, err := nc.RequestMsgWithContext(wait, m)
+		cancel()
+		if err != nil {
+			// A piece too few would leave the asker waiting; this one ends that.
+			data, _ := json.Marshal(realm.AnswerOf(nil, fmt.Errorf("%w: the rest of a long answer could not be sent: %w", realm.ErrFailed, err)))
+			_ = nc.PublishMsg(&nats.Msg{Subject: m.Subject, Data: data})
 			return
 		}
 	}

@@ -151,9 +151,23 @@ func (q *sessionEvents) behind(out *sessionOut, reply string, data []byte) bool 
 	if out.waiting == 0 {
 		return false
 	}
-	q.waiting = append(q.waiting, sessionEvent{subject: reply, data: data, out: out, answer: true})
-	out.waiting++
+	q.add(out, reply, data)
 	return true
+}
+
+// answer queues an answer. out is nil without a session.
+func (q *sessionEvents) answer(out *sessionOut, reply string, data []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(out, reply, data)
+}
+
+// add is answer; q.mu is held.
+func (q *sessionEvents) add(out *sessionOut, reply string, data []byte) {
+	q.waiting = append(q.waiting, sessionEvent{subject: reply, data: data, out: out, answer: true})
+	if out != nil {
+		out.waiting++
+	}
 }
 
 // take returns what waits.
@@ -237,7 +251,13 @@ func (l *loop) emitOne(e sessionEvent) error {
 		return errNotSent
 	}
 	if e.answer {
-		for _, m := range l.p.commands.pieces(e.subject, e.data) {
+		pieces := l.p.commands.pieces(e.subject, e.data)
+		if len(pieces) > piecesAtOnce {
+			nc := l.link.nc
+			l.helpers.Go(func() { l.p.commands.sendPaced(l.ctx, nc, pieces) })
+			return nil
+		}
+		for _, m := range pieces {
 			if err := l.link.nc.PublishMsg(m); err != nil {
 				return err
 			}

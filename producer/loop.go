@@ -55,7 +55,7 @@ type loop struct {
 	orders    chan order
 	// judgements come from the helpers that ask Options.Alive.
 	judgements chan judged
-	// helpers counts the dialler, the snapshotter and the calls of Options.Alive.
+	// helpers counts the dialler, the snapshotter, the calls of Options.Alive and the senders of long answers.
 	helpers sync.WaitGroup
 }
 

@@ -219,7 +219,13 @@ func (s *session) finish(x *sessionCall, result any, err error) {
 	p := s.t.p
 	x.once.Do(func() {
 		data := p.commands.encode(result, err)
-		if x.msg.Reply != "" && !p.events.behind(s.out, x.msg.Reply, data) {
+		if x.msg.Reply == "" {
+			return
+		}
+		if p.commands.isLong(data) {
+			p.events.answer(s.out, x.msg.Reply, data)
+			p.wake()
+		} else if !p.events.behind(s.out, x.msg.Reply, data) {
 			p.commands.send(x.msg, data)
 		}
 	})

@@ -288,6 +288,22 @@ func TestLargeAnswersOfNode(t *testing.T) {
 			t.Errorf("of %d bytes came %d: %.300s", size, len(got), got)
 		}
 	}
+	// Several at once are more than a server keeps for one reader.
+	answers := make(chan int)
+	for range 3 {
+		d := debugURL(t, target["webSocketDebuggerUrl"])
+		d.patience = c.patience
+		go func() {
+			n := 0
+			defer func() { answers <- n }()
+			n = len(d.do("Runtime.evaluate", `{"expression":"'x'.repeat(30e6)","returnByValue":true}`))
+		}()
+	}
+	for range 3 {
+		if n := <-answers; n < 30e6 {
+			t.Errorf("of 30 MB came %d bytes", n)
+		}
+	}
 	if got := c.do("Runtime.evaluate", `{"expression":"'x'.repeat(100e6)","returnByValue":true}`); !strings.Contains(got, "ask for less") {
 		t.Errorf("100 MB: %.300s", got)
 	}

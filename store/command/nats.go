@@ -187,6 +187,9 @@ func (c *NATS) received(m *nats.Msg) {
 	}
 	if token != "" {
 		c.answered(token, m)
+		if m.Reply != "" {
+			_ = m.Respond(nil) // The source goes on with the next pieces.
+		}
 		return
 	}
 	c.mu.Lock()
@@ -219,7 +222,7 @@ func (c *NATS) answered(token string, m *nats.Msg) {
 		a.err = nats.ErrNoResponders
 	case err != nil:
 		a.err = fmt.Errorf("%w: %w", realm.ErrMalformed, err)
-	case at.Index != w.next:
+	case at.Index != w.next && at.Count > 1:
 		a.err = fmt.Errorf("%w: piece %d of an answer came where piece %d was due", realm.ErrFailed, at.Index, w.next)
 	case at.Count > 1:
 		if len(w.parts)+len(m.Data) > realm.MaxAnswer+1<<10 {
