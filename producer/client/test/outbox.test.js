@@ -109,3 +109,29 @@ test('a page that leaves empties its queues whatever the window says', () => {
   while (o.next(1000, true) !== undefined) n++;
   assert.equal(n, 40);
 });
+
+test('an outage of three minutes keeps what is newest within its bounds, and tells every record that was dropped', () => {
+  const o = new Outbox();
+  const records = 180000;
+  for (let i = 0; i < records; i++) {
+    o.push('console', i, 'message', `{"i":${i},"text":"${'x'.repeat(200)}"}`);
+    if (i % 10 === 0) o.pushBody({ type: 'body', request: `r${i}`, dir: 'res', offset: 0, data: 'y'.repeat(40000) });
+  }
+  const size = [...o.planes.values()].reduce((n, q) => n + (Number.isFinite(q.size) ? q.size : 0), 0) + o.bodies.size;
+  assert.ok(size < 24 << 20, `${size} characters wait`);
+  assert.ok(o.lost > 0 && o.lost < records);
+  // The connection is there again: everything that is left goes, the newest last, and the drops with it.
+  let kept = 0, dropped = 0, last = -1, now = records;
+  for (let i = 0; i < 20000 && !o.idle; i++) {
+    const text = o.next(now += 1000);
+    if (text === undefined) continue;
+    const m = JSON.parse(text);
+    if (m.type === 'records') {
+      kept += m.records.length;
+      dropped += m.dropped ?? 0;
+      last = m.records.at(-1).data.i;
+    }
+    o.ack(m.n);
+  }
+  assert.deepEqual([o.idle, kept + dropped, dropped, last], [true, records, o.lost, records - 1]);
+});
