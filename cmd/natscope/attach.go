@@ -16,6 +16,7 @@ import (
 // attachFlags are the flags of natscope attach.
 type attachFlags struct {
 	connectFlags
+	injectFlags
 	v8              []string
 	space, instance string
 	verbose         bool
@@ -29,7 +30,8 @@ func newAttach() *cobra.Command {
 		Long: `Finds programs behind the inspectors of their JavaScript engines and makes each a
 source: Node (started with --inspect, or told by "kill -USR1 PID") and its worker
 threads, Deno, and the pages and workers of a Chromium with --remote-debugging-port.
-Nothing changes in the program. One that restarts is attached to again.
+One that restarts is attached to again. What --inject names is put into Node programs
+while they are attached to, and taken out again; otherwise nothing changes in them.
 
 --v8 takes HOST:PORT, a range such as 127.0.0.1:9229-9240, or a directory of files
 whose first lines are such addresses; it may be repeated.`,
@@ -42,7 +44,8 @@ whose first lines are such addresses; it may be repeated.`,
 		},
 	}
 	fl := c.Flags()
-	f.register(fl)
+	f.connectFlags.register(fl)
+	f.injectFlags.register(fl)
 	fl.StringArrayVar(&f.v8, "v8", nil, "inspector to attach to: HOST:PORT, a range of ports, or a directory of files with addresses (repeatable)")
 	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space of the sources")
 	fl.StringVar(&f.instance, "instance", "", "what tells programs of one name apart (default: the name of the machine)")
@@ -58,6 +61,9 @@ func (f *attachFlags) check() error {
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	}
 	if _, _, err := f.places(); err != nil {
+		return err
+	}
+	if _, err := f.injectFlags.options(); err != nil {
 		return err
 	}
 	return f.connectFlags.check()
@@ -90,7 +96,11 @@ func (f *attachFlags) run(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	o := v8.Options{Endpoints: endpoints, Instance: f.instance, Space: subjects.Space(f.space), Conn: conn, Logger: log}
+	inject, err := f.injectFlags.options()
+	if err != nil {
+		return err
+	}
+	o := v8.Options{Endpoints: endpoints, Inject: inject, Instance: f.instance, Space: subjects.Space(f.space), Conn: conn, Logger: log}
 	var all []*v8.Attacher
 	defer func() {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)

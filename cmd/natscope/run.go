@@ -21,6 +21,7 @@ import (
 // runFlags are the flags of natscope run.
 type runFlags struct {
 	connectFlags
+	injectFlags
 	space, instance string
 	hold            time.Duration
 	verbose         bool
@@ -38,7 +39,8 @@ func newRun() *cobra.Command {
 		Short: "Run a program; it and every Node process below it become sources",
 		Long: `Runs a program with the terminal, the signals and the exit code that it would have
 without natscope. Every Node process in it, the program itself or one that it starts,
-opens an inspector on a free loopback port and becomes a source.
+opens an inspector on a free loopback port and becomes a source. The requests that it
+makes and answers, and the tree of a Cordis runtime, are seen too; see --inject.
 
 A process waits at its start until it is observed, for --hold at most, so that its
 first lines and an early crash are not missed.`,
@@ -52,7 +54,8 @@ first lines and an early crash are not missed.`,
 	}
 	fl := c.Flags()
 	fl.SetInterspersed(false)
-	f.register(fl)
+	f.connectFlags.register(fl)
+	f.injectFlags.register(fl)
 	fl.StringVar(&f.space, "space", string(subjects.DefaultSpace), "space of the sources")
 	fl.StringVar(&f.instance, "instance", "", "what tells programs of one name apart (default: the name of the machine)")
 	fl.DurationVar(&f.hold, "hold", 2*time.Second, "how long a process waits at its start until it is observed, at most; 0 for not at all")
@@ -66,6 +69,9 @@ func (f *runFlags) check() error {
 		return fmt.Errorf("--space %q is not a token of a-z, 0-9, _ and -; use for example %q", f.space, subjects.Token(f.space))
 	case f.hold < 0 || f.hold > time.Minute:
 		return errors.New("--hold is between 0 and 1m")
+	}
+	if _, err := f.injectFlags.options(); err != nil {
+		return err
 	}
 	return f.connectFlags.check()
 }
@@ -85,6 +91,10 @@ func (f *runFlags) run(ctx context.Context, args []string, stderr io.Writer) err
 	if !conn.IsConnected() {
 		log.Warn("NATS does not answer; the program runs all the same, and is seen once it does: natscope up starts one", "server", f.where())
 	}
+	inject, err := f.injectFlags.options()
+	if err != nil {
+		return err
+	}
 	nursery, err := v8.NewNursery(f.hold)
 	if err != nil {
 		return err
@@ -92,7 +102,7 @@ func (f *runFlags) run(ctx context.Context, args []string, stderr io.Writer) err
 	defer nursery.Close()
 	a, err := v8.Attach(v8.Options{
 		Directory: nursery.Directory(), Instance: f.instance, Space: subjects.Space(f.space), Conn: conn,
-		Attached: nursery.Attached, HoldWorkers: f.hold > 0, Logger: log,
+		Attached: nursery.Attached, HoldWorkers: f.hold > 0, Inject: inject, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -104,7 +104,11 @@ type bundler struct {
 	// lean holds the lines of the modules that were read.
 	lean  map[string][]string
 	calls []string
-	out   Bundle
+	// inline says that everything is in one file, so that nothing is loaded by a call.
+	inline bool
+	// rewrite changes the lines of a module as they are read; nil for not at all.
+	rewrite func(name string, lines []string)
+	out     Bundle
 }
 
 // part is one file and its modules, each behind those that it imports.
@@ -125,6 +129,9 @@ func (b *bundler) read(name string) error {
 	fmt.Fprintf(b.sum, "%s %d\n%s", name, len(src), src)
 	b.out.Sources[name] = src
 	b.lean[name] = strings.Split(string(Lean(src)), "\n")
+	if b.rewrite != nil {
+		b.rewrite(name, b.lean[name])
+	}
 	return nil
 }
 
@@ -207,6 +214,9 @@ func (b *bundler) body(name, at string) ([]string, error) {
 			to := resolve(importCall.FindStringSubmatch(call)[1])
 			if b.part[to] == "" {
 				return call // For another environment than a page.
+			}
+			if b.inline {
+				return fmt.Sprintf("Promise.resolve(%s)", variable(to))
 			}
 			return fmt.Sprintf("import('%s').then(m => m.%s)", b.address(b.part[to], at), variable(to))
 		})

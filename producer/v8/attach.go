@@ -61,6 +61,8 @@ type Options struct {
 	// they do for the process itself. A thread then starts as late as natscope is,
 	// which is right for a program that natscope runs, and wrong for one in production.
 	HoldWorkers bool
+	// Inject says what is put into Node programs beyond what their inspector tells. The zero value is nothing.
+	Inject Inject
 	// Attached, if set, is called when a target has become a source, from a goroutine of its own.
 	Attached func(Attached)
 	// Logger tells of targets that come and go, and of trouble. Nil means silence.

@@ -1,7 +1,6 @@
 // Package v8 makes sources of programs that it reaches through the inspector of
 // their JavaScript engine: Node processes and their worker threads, Deno, and the
-// pages and workers of a Chromium with a debugging port. Nothing changes in the
-// program.
+// pages and workers of a Chromium with a debugging port. The program's code stays as it is.
 //
 // It owns: finding the targets behind an address or in a directory, one
 // connection for each target that only observes (console, exceptions, network),
@@ -12,7 +11,9 @@
 // # How a program is left alone
 //
 // The observing connection enables Runtime and, where the engine has it, Network;
-// never Debugger. It compiles nothing in the program: it reads the values of log
+// never Debugger. Into Node programs it evaluates natscope's client, if it may
+// (Options.Inject), which captures what inspectors do not tell and speaks over this
+// very connection. It compiles nothing else in the program: it reads the values of log
 // calls from the previews that come with them and with Runtime.getProperties,
 // bounded in number and time, and lets go of them at once. When the program ends,
 // it disconnects at once, since an engine waits for its inspectors to leave.

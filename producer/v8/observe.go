@@ -55,6 +55,10 @@ type observer struct {
 	gone atomic.Bool
 	// enabled says that the engine has told all that it kept from before.
 	enabled atomic.Bool
+	// injected is the client in the program, nil if there is none.
+	injected atomic.Pointer[injected]
+	// native says that the engine tells of requests itself. It belongs to the connection's reader.
+	native bool
 	// alive says that the connection is there.
 	alive atomic.Bool
 
@@ -141,16 +145,23 @@ func (x *observer) enable() {
 		x.peer.start("Page.enable", nil, ignore)
 		x.peer.start("Log.enable", nil, ignore)
 	}
-	x.peer.start("Network.enable", map[string]any{"maxPostDataSize": maxPostData}, ignore)
+	// Threads of Node say that they have the domain, and tell nothing by it.
+	if !x.w.a.o.Inject.Redact && !(x.parent != nil && x.wantsInjection()) {
+		x.peer.start("Network.enable", map[string]any{"maxPostDataSize": maxPostData}, func(_ json.RawMessage, err error) { x.native = err == nil })
+	}
 	enabled := make(chan error, 1)
 	x.peer.start("Runtime.enable", nil, func(_ json.RawMessage, err error) {
 		x.enabled.Store(true)
-		enabled <- err
+		if err == nil && x.wantsInjection() {
+			x.inject(func() { enabled <- nil })
+		} else {
+			enabled <- err
+		}
+		if x.held {
+			// Commands are carried out in order, so that the thread starts when it is observed.
+			x.peer.start("Runtime.runIfWaitingForDebugger", nil, ignore)
+		}
 	})
-	if x.held {
-		// Commands are carried out in order, so that the thread starts when it is observed.
-		x.peer.start("Runtime.runIfWaitingForDebugger", nil, ignore)
-	}
 	select {
 	case err := <-enabled:
 		if err != nil && !errors.Is(err, errHungUp) {
@@ -199,6 +210,9 @@ func (x *observer) open() error {
 	x.mu.Lock()
 	x.prod = p
 	x.mu.Unlock()
+	if i := x.injected.Load(); i != nil {
+		i.begin(p)
+	}
 	o.Logger.Info("attached", "source", string(p.ID()), "name", d.Name, "runtime", d.Runtime, "endpoint", x.w.endpoint)
 	if o.Attached != nil {
 		a := Attached{x.w.endpoint, p.ID(), d}
@@ -227,6 +241,9 @@ func (x *observer) leave(reason string) {
 // end closes the connection and takes the worker threads along.
 func (x *observer) end() {
 	x.alive.Store(false)
+	if i := x.injected.Load(); i != nil && !x.gone.Load() {
+		i.withdraw()
+	}
 	x.close()
 	x.mu.Lock()
 	x.ended = true
@@ -355,6 +372,10 @@ func (x *observer) event(method string, params json.RawMessage) {
 		x.workerMessage(params)
 	case "NodeWorker.detachedFromWorker", "Target.detachedFromTarget":
 		x.workerDetached(params)
+	case "Runtime.bindingCalled":
+		if i := x.injected.Load(); i != nil {
+			i.called(params)
+		}
 	case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
 		x.queue.push(method, params, !x.enabled.Load())
 	default:

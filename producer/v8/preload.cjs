@@ -11,7 +11,18 @@
 	try {
 		if (typeof Deno === 'object' && Deno.permissions.querySync({ name: 'env' }).state !== 'granted') return;
 		const directory = process.env.NATSCOPE_INSPECTORS;
-		if (!directory || !require('node:worker_threads').isMainThread) return;
+		const cell = new Int32Array(new SharedArrayBuffer(4));
+		const until = Date.now() + Number(process.env.NATSCOPE_HOLD_MS || 0);
+		const wait = more => { while (Date.now() < until && more()) Atomics.wait(cell, 0, 0, 2); };
+		if (!directory) return;
+		if (!require('node:worker_threads').isMainThread) {
+			// natscope held this thread until now; what it wants to put here, it does when it hears this.
+			const binding = Object.getOwnPropertyNames(globalThis).find(name => name.startsWith('natscope$'));
+			if (!binding) return;
+			globalThis[binding]('ready');
+			wait(() => !(Symbol.for('natscope.port') in globalThis));
+			return;
+		}
 		// Package managers start programs; nobody means to inspect them.
 		if (/[\\/](npm|npx|yarn|yarnpkg|pnpm|pnpx|corepack)(-cli)?(\.[cm]?js)?$/.test(process.argv[1] ?? '')) return;
 		if (typeof Deno === 'object' && !permitted(directory)) return;
@@ -23,10 +34,9 @@
 		const file = join(directory, name);
 		fs.writeFileSync(join(directory, `.${name}`), `${url}\n`);
 		fs.renameSync(join(directory, `.${name}`), file);
-		const until = Date.now() + Number(process.env.NATSCOPE_HOLD_MS || 0);
-		const cell = new Int32Array(new SharedArrayBuffer(4));
-		while (Date.now() < until && fs.existsSync(file)) Atomics.wait(cell, 0, 0, 2);
+		wait(() => fs.existsSync(file));
 	} catch {
 		// The program runs as it would without natscope.
 	}
 })();
+//# sourceURL=natscope://client/preload.cjs

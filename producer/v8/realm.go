@@ -1,6 +1,7 @@
 package v8
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/natscope/natscope/producer"
+	"github.com/natscope/natscope/producer/client"
 	"github.com/natscope/natscope/subjects/realm"
+	"github.com/natscope/natscope/subjects/tree"
 )
 
 // The groups of methods that an engine answers beyond those of package realm.
@@ -83,6 +86,9 @@ func (x *observer) Capabilities() []string {
 			list = append(list, GroupNodeWorker, GroupNodeTracing)
 		}
 	}
+	if x.hasTree() {
+		list = append(list, string(realm.MethodResolveNode), string(realm.MethodNodeOf), string(realm.MethodInspected))
+	}
 	return list
 }
 
@@ -113,6 +119,8 @@ type session struct {
 	dialing bool
 	waiting []waitingCommand
 	closed  bool
+	// selected are the nodes that the person selected, the newest first.
+	selected []tree.NodeID
 
 	// All below belongs to the reader of the connection.
 
@@ -142,6 +150,9 @@ func (s *session) Do(ctx context.Context, m realm.Method, params json.RawMessage
 		s.loadResource(ctx, params, reply)
 		return
 	}
+	if s.treeCommand(m, params, reply) {
+		return
+	}
 	method, ok := commandOf(m)
 	if !ok {
 		reply(nil, fmt.Errorf("%w: %.80q is no command of an engine", realm.ErrUnsupported, m))
@@ -153,6 +164,23 @@ func (s *session) Do(ctx context.Context, m realm.Method, params json.RawMessage
 		return
 	}
 	params = s.adapt(ctx, method, params)
+	before, after := s.aroundSelected(method, params)
+	if before != nil {
+		s.command("Runtime.evaluate", before, func(any, error) {})
+		defer s.command("Runtime.evaluate", after, func(any, error) {})
+	}
+	s.command(method, params, func(result any, err error) {
+		raw, ok := result.(json.RawMessage)
+		if err != nil || !ok {
+			reply(result, err)
+			return
+		}
+		s.brand(method, raw, reply)
+	})
+}
+
+// command sends a command of the engine's protocol, once there is a connection.
+func (s *session) command(method string, params json.RawMessage, reply func(any, error)) {
 	s.mu.Lock()
 	c := s.channel
 	switch {
@@ -327,8 +355,13 @@ func (s *session) event(method string, params json.RawMessage) {
 		s.paused.Store(true)
 	case "Debugger.resumed":
 		s.paused.Store(false)
-	case "Debugger.scriptParsed":
-		s.catalog.add(params)
+	case "Debugger.scriptParsed", "Debugger.scriptFailedToParse":
+		if s.hide(params) {
+			return
+		}
+		if method == "Debugger.scriptParsed" {
+			s.catalog.add(params)
+		}
 	case "Runtime.consoleAPICalled":
 		s.keep(params)
 	}
@@ -342,6 +375,21 @@ func (s *session) event(method string, params json.RawMessage) {
 	case "Runtime.executionContextDestroyed":
 		s.ended(params)
 	}
+}
+
+// hide leaves out a script of natscope's own, and keeps the debugger from stepping into it.
+func (s *session) hide(params json.RawMessage) bool {
+	var p struct {
+		ID  string `json:"scriptId"`
+		URL string `json:"url"`
+	}
+	if !bytes.Contains(params, []byte(client.Scheme)) || json.Unmarshal(params, &p) != nil || !hidden(p.URL) {
+		return false
+	}
+	s.command("Debugger.setBlackboxedRanges", encode(map[string]any{
+		"scriptId": p.ID, "positions": []map[string]int{{"lineNumber": 0, "columnNumber": 0}},
+	}), func(any, error) {})
+	return true
 }
 
 // tell sends an event, and waits for the asker now and then, so that neither the

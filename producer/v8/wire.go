@@ -3,9 +3,11 @@ package v8
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -280,8 +282,7 @@ func (l *link) write() {
 		l.waiting, l.bytes = nil, 0
 		l.wmu.Unlock()
 		for _, data := range batch {
-			_ = l.ws.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if err := l.ws.WriteMessage(websocket.TextMessage, data); err != nil {
+			if err := writeText(l.ws.NetConn(), data); err != nil {
 				return
 			}
 		}
@@ -290,6 +291,37 @@ func (l *link) write() {
 			return
 		}
 	}
+}
+
+// writeText writes a text as one frame, in one write, between which no other can
+// come: inspectors of Node hang up when a message comes in several frames, which
+// is how the library sends those that are larger than its buffer.
+func writeText(c net.Conn, data []byte) error {
+	const final, text, masked = 0x80, 1, 0x80
+	frame := make([]byte, 0, len(data)+14)
+	frame = append(frame, final|text)
+	switch n := len(data); {
+	case n < 126:
+		frame = append(frame, masked|byte(n))
+	case n < 1<<16:
+		frame = binary.BigEndian.AppendUint16(append(frame, masked|126), uint16(n))
+	default:
+		frame = binary.BigEndian.AppendUint64(append(frame, masked|127), uint64(n))
+	}
+	// A mask guards against proxies that take texts for requests. There is none on the way to an inspector.
+	key := [4]byte{}
+	binary.BigEndian.PutUint32(key[:], rand.Uint32())
+	frame = append(frame, key[:]...)
+	start := len(frame)
+	frame = append(frame, data...)
+	for i := range data {
+		frame[start+i] ^= key[i&3]
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err := c.Write(frame)
+	return err
 }
 
 // close ends the connection. It returns at once; what was sent before still goes out.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // maxWorkers is how many worker threads of one process are observed.
@@ -45,10 +47,28 @@ func (w *workerInfo) key() string { return or(w.Target.ID, w.Info.Title) }
 // those of its process. The caller gives it what the process receives for it.
 func nest(parent *peer, session string, event func(string, json.RawMessage)) *peer {
 	send := func(data []byte) error {
-		parent.start("NodeWorker.sendMessageToWorker", map[string]string{"sessionId": session, "message": string(data)}, func(json.RawMessage, error) {})
+		parent.start("NodeWorker.sendMessageToWorker", map[string]string{"sessionId": session, "message": ascii(data)}, func(json.RawMessage, error) {})
 		return nil
 	}
 	return newPeer(send, event)
+}
+
+// ascii writes JSON without characters beyond ASCII, which Node garbles on their way to a thread.
+func ascii(data []byte) string {
+	var b strings.Builder
+	b.Grow(len(data))
+	for _, r := range string(data) {
+		switch {
+		case r < utf8.RuneSelf:
+			b.WriteByte(byte(r))
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return b.String()
 }
 
 // thread makes a session with a thread over the connection of its program. leave ends it.

@@ -24,6 +24,7 @@ import (
 	"github.com/natscope/natscope/subjects/console"
 	"github.com/natscope/natscope/subjects/network"
 	"github.com/natscope/natscope/subjects/source"
+	"github.com/natscope/natscope/subjects/tree"
 	"github.com/natscope/natscope/subjects/value"
 )
 
@@ -38,6 +39,8 @@ type seen struct {
 	generations int
 	console     console.State
 	net         network.State
+	tree        tree.State
+	messages    uint64
 	bodies      map[string]string
 }
 
@@ -98,6 +101,9 @@ func (w *world) take(m *nats.Msg) {
 			err = s.life.Apply(x.T, x.Topic, x.Data)
 		case subjects.PlaneConsole:
 			_, err = s.console.Apply(string(r.Generation), x.T, s.life.Wall(x.T), x.Topic, x.Data, 100_000)
+		case subjects.PlaneTree:
+			s.messages++
+			_, err = s.tree.Apply(x.Topic, x.Data, tree.IDsOf(s.messages), tree.Limits{}, x.T)
 		case subjects.PlaneNet:
 			_, err = s.net.Apply(string(r.Generation), x.T, x.Topic, x.Data, network.Keep{Requests: 1000})
 		}

@@ -41,7 +41,7 @@ export function capture(client) {
   };
   const since = env.now();
   if (options.fetch !== false && typeof scope.fetch === 'function') captureFetch(net);
-  for (const f of [captureXHR, captureWebSocket, captureEventSource, captureBeacon]) faults.run(() => f(net));
+  if (options.calls !== false) for (const f of [captureXHR, captureWebSocket, captureEventSource, captureBeacon]) faults.run(() => f(net));
   client.keep(env.watchNetwork(net));
   if (options.resources === false) return;
   client.keep(env.watchResources(entries => faults.run(() => {

@@ -3,7 +3,7 @@
 /** Where natscope's own modules are: the folder above this one. */
 const HOME = new URL('../', import.meta.url).href;
 /** The entry is known by two addresses: Firefox tells the one that was asked for, Chrome the one that the server led to. */
-const OWN = [...['shared/', 'browser/', 'node/', 'client.js'].map(p => HOME + p), new URL('../client.js', HOME).href];
+const OWN = [...['shared/', 'browser/', 'node/', 'attached/', 'client.js'].map(p => HOME + p), new URL('../client.js', HOME).href];
 
 const MAX_FRAMES = 50;
 

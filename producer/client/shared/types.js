@@ -65,6 +65,7 @@
  * @property {boolean} [console] whether to capture the console; default yes
  * @property {boolean} [network] whether to capture what the page requests; default yes
  * @property {boolean} [fetch] whether fetch is among that; default yes
+ * @property {boolean} [calls] whether XMLHttpRequest, WebSocket, EventSource and beacons are among that; default yes
  * @property {boolean} [components] whether components that others tell of are shown: runespect, Svelte; default yes
  * @property {'secrets' | 'off' | import('./redact.js').Rules} [redact] what must not leave the page; default nothing is taken out, save passwords in addresses
  * @property {boolean} [resources] whether what the browser loads by itself is among that; default yes

@@ -40,7 +40,7 @@ test('the scan would find something', () => {
 });
 
 test('folders know only what they may', () => {
-  for (const [dir, may] of [['shared/', /^\.\//], ['browser/', /^\.\/|^\.\.\/shared\//], ['node/', /^\.\/|^\.\.\/shared\/|^node:/]]) {
+  for (const [dir, may] of [['shared/', /^\.\//], ['browser/', /^\.\/|^\.\.\/shared\//], ['node/', /^\.\/|^\.\.\/shared\/|^node:/], ['attached/', /^\.\/|^\.\.\/shared\/|^\.\.\/node\/|^node:/]]) {
     for (const f of list(dir)) {
       for (const [, from] of source(dir + f).matchAll(/(?:^import[^;]*? from|^export[^;]*? from|import\() ?'([^']+)'/gm)) {
         assert.match(from, may, `${dir}${f} imports ${from}`);
@@ -50,7 +50,7 @@ test('folders know only what they may', () => {
 });
 
 test('nothing is left for later, and every module says what it is', () => {
-  for (const f of ['client.js', ...['shared/', 'browser/', 'node/'].flatMap(d => list(d).map(n => d + n))]) {
+  for (const f of ['client.js', ...['shared/', 'browser/', 'node/', 'attached/'].flatMap(d => list(d).map(n => d + n))]) {
     assert.equal(/TODO|FIXME|XXX/.test(source(f)), false, f);
     assert.match(source(f), /\/\*\*/, `${f} has no doc comment`);
     assert.ok(source(f).split('\n').length <= 500, `${f} is too long`);
