@@ -51,6 +51,8 @@ const (
 	readyWithin = time.Second
 	tryAgain    = 200 * time.Millisecond
 	maxTries    = 5
+	// withdrawWithin is how long a program has to put back what was put into it.
+	withdrawWithin = time.Second
 )
 
 // readyText is what preload.cjs says in a thread.
@@ -109,7 +111,7 @@ func (x *observer) inject(done func()) {
 	i := &injected{x: x, name: "natscope$" + rand.Text(), resnapshot: true, bodies: make(map[injectedKey]*injectedBody)}
 	x.injected.Store(i)
 	options := map[string]any{
-		"binding": i.name, "incoming": o.Inject.Network, "outgoing": o.Inject.Network && !x.native,
+		"binding": i.name, "incoming": o.Inject.Network, "outgoing": o.Inject.Network, "native": !o.Inject.Redact,
 		"cordis": o.Inject.Cordis, "details": o.Inject.Details,
 	}
 	if o.Inject.Redact {
@@ -405,9 +407,17 @@ func (i *injected) body(p *ingest.BodyPart, data []byte) {
 	delete(i.bodies, k)
 }
 
-// withdraw takes the client out of a program that goes on.
+// withdraw takes the client out of a program that goes on. It waits a moment for
+// it: what is on its way when a connection ends need not arrive.
 func (i *injected) withdraw() {
-	i.x.call("stop", nil, nil, func(json.RawMessage, error) {})
+	done := make(chan struct{})
+	i.x.call("stop", []map[string]any{}, nil, func(json.RawMessage, error) { close(done) })
+	t := time.NewTimer(withdrawWithin)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
 }
 
 // hidden reports whether a script is one of natscope's own, which nobody means to see.

@@ -57,8 +57,6 @@ type observer struct {
 	enabled atomic.Bool
 	// injected is the client in the program, nil if there is none.
 	injected atomic.Pointer[injected]
-	// native says that the engine tells of requests itself. It belongs to the connection's reader.
-	native bool
 	// alive says that the connection is there.
 	alive atomic.Bool
 
@@ -145,9 +143,8 @@ func (x *observer) enable() {
 		x.peer.start("Page.enable", nil, ignore)
 		x.peer.start("Log.enable", nil, ignore)
 	}
-	// Threads of Node say that they have the domain, and tell nothing by it.
-	if !x.w.a.o.Inject.Redact && !(x.parent != nil && x.wantsInjection()) {
-		x.peer.start("Network.enable", map[string]any{"maxPostDataSize": maxPostData}, func(_ json.RawMessage, err error) { x.native = err == nil })
+	if !x.w.a.o.Inject.Redact {
+		x.peer.start("Network.enable", map[string]any{"maxPostDataSize": maxPostData}, ignore)
 	}
 	enabled := make(chan error, 1)
 	x.peer.start("Runtime.enable", nil, func(_ json.RawMessage, err error) {

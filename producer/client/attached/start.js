@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { isMainThread } from 'node:worker_threads';
 import { Client } from '../shared/client.js';
 import { unsupported } from '../shared/unsupported.js';
 import { runtime } from '../node/ground.js';
@@ -14,7 +15,8 @@ import { watchCordis } from './discover.js';
  * What natscope says of how it is attached.
  * @typedef {object} Options
  * @property {string} binding the name of the global function that the inspector put there, which takes texts
- * @property {boolean} outgoing whether the requests that the program makes are captured here; an engine may tell them itself
+ * @property {boolean} outgoing whether the requests that the program makes are captured
+ * @property {boolean} native whether the engine is left to tell of those, where it does
  * @property {boolean} incoming whether the requests that it answers are captured
  * @property {boolean} cordis whether Cordis runtimes are looked for
  * @property {boolean} details whether their nodes say more than what they are
@@ -34,9 +36,12 @@ const ATTEMPTS = 3;
  * this captures requests and trees only, and shows the program nothing of itself.
  */
 class AttachedClient extends Client {
-  /** Components that nobody could have made are not told. */
-  flushTree() {
-    if (this.tree !== this.components) super.flushTree();
+  /**
+   * Components that nobody could have made are not told.
+   * @param {Parameters<Client['flushTree']>} args
+   */
+  flushTree(...args) {
+    if (this.tree !== this.components) super.flushTree(...args);
   }
 }
 
@@ -60,12 +65,22 @@ export function attach(options) {
 }
 
 /**
+ * Whether the engine tells of the requests of this thread. Its domain Network is
+ * there without, and then tells nothing.
+ * @returns {boolean}
+ */
+function tellsRequests() {
+  return isMainThread && [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(/\s+/)].includes('--experimental-network-inspection');
+}
+
+/**
  * @param {any} scope
  * @param {Options} options
  * @param {(text: string) => void} send
  * @returns {{late: boolean, error: string}}
  */
 function begin(scope, options, send) {
+  const outgoing = options.outgoing && !(options.native && tellsRequests());
   /** @type {import('../shared/link.js').SocketEvents | undefined} */
   let socket;
   let connected = 0;
@@ -78,7 +93,7 @@ function begin(scope, options, send) {
     watchAgent: () => unsupported('runespect agents', 'a program that is attached to'),
     tellAgent: () => {},
     watchNetwork: net => {
-      const undos = [options.outgoing && watchNetwork(net), options.incoming && watchServed(net)].filter(f => typeof f === 'function');
+      const undos = [outgoing && watchNetwork(net), options.incoming && watchServed(net)].filter(f => typeof f === 'function');
       return () => undos.forEach(undo => undo());
     },
     connect: (_url, _protocols, events) => {
@@ -102,7 +117,7 @@ function begin(scope, options, send) {
     clearTimer: t => clearTimeout(t),
   }, {
     url: 'inspector:', token: '', id: 'attached', console: false, resources: false, components: false,
-    network: options.outgoing || options.incoming, fetch: options.outgoing, calls: options.outgoing, redact: options.redact,
+    network: outgoing || options.incoming, fetch: outgoing, calls: outgoing, redact: options.redact,
   });
   const cordis = options.cordis ? watchCordis(client, options.details) : undefined;
   const nodes = nodeOf(scope, client);
