@@ -170,12 +170,12 @@ func (s *session) Do(ctx context.Context, m realm.Method, params json.RawMessage
 		defer s.command("Runtime.evaluate", after, func(any, error) {})
 	}
 	s.command(method, params, func(result any, err error) {
-		raw, ok := result.(json.RawMessage)
+		raw, ok := result.(producer.Verbatim)
 		if err != nil || !ok {
 			reply(result, err)
 			return
 		}
-		s.brand(method, raw, reply)
+		s.brand(method, json.RawMessage(raw), reply)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/natscope/natscope/producer"
 	"github.com/natscope/natscope/producer/client"
 	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/tree"
@@ -58,7 +59,7 @@ func (s *session) resolveNode(params json.RawMessage, reply func(any, error)) {
 	s.command("Runtime.evaluate", encode(map[string]any{
 		"expression": portExpression("live(" + strconv.FormatUint(uint64(p.ID), 10) + ")"), "objectGroup": p.ObjectGroup, "silent": true,
 	}), func(result any, err error) {
-		raw, _ := result.(json.RawMessage)
+		raw, _ := result.(producer.Verbatim)
 		var r struct {
 			Result map[string]json.RawMessage `json:"result"`
 		}
@@ -101,7 +102,7 @@ func (s *session) nodesOf(objects []string, done func([]tree.NodeID, error)) {
 	s.command("Runtime.callFunctionOn", encode(map[string]any{
 		"functionDeclaration": portFunction("nodeOf"), "objectId": objects[0], "arguments": arguments, "returnByValue": true, "silent": true,
 	}), func(result any, err error) {
-		raw, _ := result.(json.RawMessage)
+		raw, _ := result.(producer.Verbatim)
 		var r struct {
 			Result struct {
 				Value []tree.NodeID `json:"value"`
@@ -168,19 +169,19 @@ var branded = []string{"Runtime.evaluate", "Runtime.callFunctionOn", "Runtime.ge
 // shown in Elements, and then calls reply.
 func (s *session) brand(method string, result json.RawMessage, reply func(any, error)) {
 	if !s.x.hasTree() || !slices.Contains(branded, method) {
-		reply(result, nil)
+		reply(producer.Verbatim(result), nil)
 		return
 	}
 	candidates := nodeLike(result)
 	if len(candidates) == 0 {
-		reply(result, nil)
+		reply(producer.Verbatim(result), nil)
 		return
 	}
 	s.nodesOf(candidates, func(ids []tree.NodeID, err error) {
 		if err == nil {
 			result = markNodes(result, candidates, ids)
 		}
-		reply(result, nil)
+		reply(producer.Verbatim(result), nil)
 	})
 }
 
