@@ -95,7 +95,7 @@ func benched(b *testing.B) (*world, *program, *asker) {
 }
 
 // straight is a connection to the engine's own port.
-func straight(b *testing.B, p *program, event func(string, json.RawMessage)) *link {
+func straight(b testing.TB, p *program, event func(string, json.RawMessage)) *link {
 	var list []listed
 	if err := get(b.Context(), p.endpoint, "/json/list", &list); err != nil {
 		b.Fatal(err)

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -189,3 +193,36 @@ func TestLargeMessages(t *testing.T) {
 		t.Errorf("%d events were lost", a.lost)
 	}
 }
+
+// TestInspectorRefuses attaches to what lists a target and lets nobody in to it,
+// which is what hosts do that take one debugger only: the log says so, and why.
+func TestInspectorRefuses(t *testing.T) {
+	w := newWorld(t)
+	s := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/json/list":
+			fmt.Fprint(out, `[{"id":"one","type":"node","title":"shy.js","url":"file:///shy.js"}]`)
+		case "/json/version":
+			fmt.Fprint(out, `{"Browser":"node.js/v20"}`)
+		default:
+			http.Error(out, "one debugger only", http.StatusConflict)
+		}
+	}))
+	t.Cleanup(s.Close)
+	var mu sync.Mutex
+	var log strings.Builder
+	w.attach(Options{Endpoints: []string{s.Listener.Addr().String()}, Logger: slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), nil))})
+	natstest.Until(t, "the log says that it cannot attach", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(log.String(), "cannot attach") && strings.Contains(log.String(), "409 Conflict")
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
