@@ -113,6 +113,9 @@ func (s *session) replayLater() {
 				if src == nil || !s.runtime.enabled || s.targets.bySource[id] != nil {
 					continue
 				}
+				if s.debugger.enabled {
+					s.announceAll(src)
+				}
 				for _, e := range src.Console.Entries {
 					if e.Generation == string(src.Generation) && e.Order > s.runtime.discarded[id] {
 						s.consoleAdded(src, e, func() [][]byte { return consoleEvents(s.gateway.hub, src, e) })

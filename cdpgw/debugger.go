@@ -114,8 +114,23 @@ func (s *session) debuggerEnable(empty) (any, error) {
 	}), nil
 }
 
+// childsFiles reports whether the files of a source are, or will be, its child's.
+// DevTools shows a file of each session that tells of it: of two with one address
+// a person would set breakpoints in the one that has neither text nor engine.
+func (s *session) childsFiles(src *fold.Source) bool {
+	if !s.mayHaveChild(src) {
+		return false
+	}
+	k := &s.targets
+	// Before Runtime.enable, and for a while after it, the client has yet to say that it wants children.
+	return k.bySource[src.ID] != nil || s.runtime.held[src.ID] || !s.runtime.enabled || k.attaching && len(k.byID) < maxChildren
+}
+
 // announceAll tells of the files that the records of a source name.
 func (s *session) announceAll(src *fold.Source) {
+	if s.childsFiles(src) {
+		return
+	}
 	for _, r := range src.Net.Requests {
 		s.announce(src, r.Generation, r.Start.Value.Stack)
 	}
@@ -133,7 +148,7 @@ func (s *session) debuggerDisable(empty) (any, error) {
 // announceFiles tells of the files that a change names, before the change itself.
 func (s *session) announceFiles(c fold.Change) {
 	switch {
-	case !s.debugger.enabled:
+	case !s.debugger.enabled || s.childsFiles(c.Source):
 	case c.Request != nil && c.Request.Topic == network.TopicStart:
 		s.announce(c.Source, c.Request.Request.Generation, c.Request.Request.Start.Value.Stack)
 	case c.Console != nil:

@@ -1,0 +1,60 @@
+package cdpgw
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/console"
+	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/source"
+)
+
+// files are the addresses of the files that the root session told of.
+func (c *client) files() (out []string) {
+	all, _, _ := c.snapshot()
+	for _, m := range all {
+		if m.Method == "Debugger.scriptParsed" && m.SessionID == "" {
+			var p scriptParsedEvent
+			_ = json.Unmarshal(m.Params, &p)
+			out = append(out, p.URL)
+		}
+	}
+	return out
+}
+
+// TestFilesOfChildrenAreToldOnce: DevTools shows a file of each session that tells
+// of it, so the root tells of none that a child has.
+func TestFilesOfChildrenAreToldOnce(t *testing.T) {
+	m, w, server := debugShop(t)
+	line := func(id subjects.SourceID, gen subjects.Generation, text, file string) {
+		m.Publish(id, gen, subjects.PlaneConsole, record(1, console.TopicMessage, console.Message{
+			Type: "log", Args: []json.RawMessage{encode(text)}, Stack: []network.Frame{{Function: "f", URL: file, Line: 3}},
+		}))
+	}
+	w.start("node", gen1)
+	m.open("node", gen1, source.Descriptor{Name: "node app", Kind: source.KindHost, Capabilities: engine})
+	line("node", gen1, "one", "file:///srv/app.js")
+	line("svc", gen2, "two", "/srv/main.go")
+
+	c := dial(t, server, "dev")
+	c.contexts()
+	c.call("Debugger.enable", nil, nil)
+	c.attachAll()
+	line("node", gen1, "three", "file:///srv/other.js")
+	line("svc", gen2, "four", "/srv/other.go")
+	waitUntil(t, "the root tells of the files that no child has", func() bool { return slices.Contains(c.files(), "file:///srv/other.go") })
+	if got := c.files(); slices.ContainsFunc(got, func(f string) bool { return f == "file:///srv/app.js" || f == "file:///srv/other.js" }) {
+		t.Errorf("the root tells of a child's files: %q", got)
+	}
+
+	// A client that wants no children has the files from the root.
+	d := dial(t, server, "dev")
+	d.contexts()
+	d.call("Debugger.enable", nil, nil)
+	waitUntil(t, "the root tells of all files", func() bool {
+		got := d.files()
+		return slices.Contains(got, "file:///srv/app.js") && slices.Contains(got, "file:///srv/other.js") && slices.Contains(got, "file:///srv/main.go")
+	})
+}
