@@ -30,6 +30,7 @@ export function capture(client) {
   }
   if (options.network === false) return;
   let last = 0;
+  const streams = new Set();
   /** @type {import('./fetch.js').NetOptions} */
   const net = {
     scope, patches, faults,
@@ -38,6 +39,7 @@ export function capture(client) {
     sendBody: m => client.sendBody(m), redact: client.redact,
     limits: () => client.link.limits, now: env.now, base: () => env.place().url,
     setTimer: env.setTimer, clearTimer: env.clearTimer,
+    streams,
   };
   const since = env.now();
   if (options.fetch !== false && typeof scope.fetch === 'function') captureFetch(net);
@@ -45,6 +47,8 @@ export function capture(client) {
   client.keep(env.watchNetwork(net));
   if (options.resources === false) return;
   client.keep(env.watchResources(entries => faults.run(() => {
-    recordResources(net, entries, e => e.startTime >= since && CALLS.has(e.initiatorType) || OWN.some(p => e.name.startsWith(p)));
+    // Chromium says "other" of an EventSource.
+    const called = (/** @type {import('./resources.js').Entry} */ e) => CALLS.has(e.initiatorType) || e.initiatorType === 'other' && streams.has(e.name);
+    recordResources(net, entries, e => e.startTime >= since && called(e) || OWN.some(p => e.name.startsWith(p)));
   })));
 }

@@ -6,6 +6,9 @@ import { callSite } from './stack.js';
 /** How much of one event is kept, in UTF-16 units. */
 const MAX_EVENT = 64 << 10;
 
+/** How many addresses of streams are kept, so that the browser's own note of them is known for the same. */
+const MAX_STREAMS = 200;
+
 /** How many kinds of events of one source are recorded. */
 const MAX_TYPES = 200;
 
@@ -63,6 +66,8 @@ class Watched {
     this.answered = false;
     this.ended = false;
     this.bytes = 0;
+    const { streams } = this.o;
+    if (streams && streams.size < MAX_STREAMS) streams.add(this.es.url);
     this.o.record('start', {
       id: this.id, method: 'GET', url: this.es.url, type: 'eventsource', documentURL: this.o.base(), stack: this.stack,
       headers: [['Accept', 'text/event-stream'], ...(this.lastID ? [['Last-Event-ID', this.lastID]] : [])],

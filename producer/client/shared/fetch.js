@@ -29,6 +29,7 @@ const READERS = ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData'];
  * @property {() => string} base the address that relative addresses belong to
  * @property {(f: () => void, ms: number) => unknown} setTimer
  * @property {(timer: any) => void} clearTimer
+ * @property {Set<string>} [streams] takes the addresses of event streams
  */
 
 /**
