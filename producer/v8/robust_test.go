@@ -226,3 +226,23 @@ func TestInspectorRefuses(t *testing.T) {
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestAnotherDebugger pauses a program over its own port: sessions and the record
+// go on beside that, and see what it does.
+func TestAnotherDebugger(t *testing.T) {
+	w, p, _, a := debuggee(t)
+	l := straight(t, p, func(string, json.RawMessage) {})
+	for _, m := range []string{"Runtime.enable", "Debugger.enable", "Debugger.pause"} {
+		if _, err := l.call(t.Context(), m, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What is evaluated before it is paused would be what is paused.
+	natstest.Until(t, "the session hears of the pause", func() bool { return a.count("debugger.paused") == 1 })
+	a.eval("console.log('while it is paused'); 0", "")
+	w.until("what is logged meanwhile is there", func() bool { return w.named("debugged.js").says("while it is paused") })
+	// All sessions with their debugger on share a pause: that one leaves does not end it.
+	a.do("debugger.resume", "")
+	a.moving()
+	l.close()
+}
