@@ -30,7 +30,7 @@ var (
 // the program in which it is called. It needs no module loader, so an inspector
 // can evaluate it in any program. An error wraps ErrModule and names the line.
 func Attached(files fs.FS) (string, error) {
-	b := &bundler{files: files, part: make(map[string]string), lean: make(map[string][]string), inline: true}
+	b := &bundler{files: files, part: make(map[string]string), lean: make(map[string][]string), exports: make(map[string][]string), inline: true}
 	b.sum = noSum{}
 	b.out = Bundle{Sources: make(map[string][]byte)}
 	b.rewrite = attachedLines

@@ -53,13 +53,15 @@ var (
 	listLine     = regexp.MustCompile(`^export \{ ?([\w$, ]*) ?\};$`)
 	exportLine   = regexp.MustCompile(`^export ((?:async )?(?:function\*?|class|const) ([\w$]+))`)
 	importCall   = regexp.MustCompile(`\bimport\('(\.{1,2}/[\w./]+)'\)`)
-	otherLine    = regexp.MustCompile(`^(?:import|export)\b`)
+	otherLine    = regexp.MustCompile(`^\s*(?:import|export)\b(?:\s*[\w${*'"]|$)`)
+	// Calls of which it cannot be told what they load, or that name it in another way.
+	otherCall = regexp.MustCompile("\\bimport\\s*\\((?:\\s*[\"`]?\\.|\\s*$|\\s+'|[\"`])")
 )
 
 // NewBundle puts the modules of a file system together. What it makes depends on
 // nothing but the files. An error wraps ErrModule and names the line.
 func NewBundle(files fs.FS) (*Bundle, error) {
-	b := &bundler{files: files, sum: sha256.New(), part: make(map[string]string), lean: make(map[string][]string)}
+	b := &bundler{files: files, sum: sha256.New(), part: make(map[string]string), lean: make(map[string][]string), exports: make(map[string][]string)}
 	b.out = Bundle{Files: make(map[string][]byte), Sources: make(map[string][]byte)}
 	for _, roots := range parts {
 		if err := b.add(roots); err != nil {
@@ -104,6 +106,8 @@ type bundler struct {
 	// lean holds the lines of the modules that were read.
 	lean  map[string][]string
 	calls []string
+	// exports holds the names that a module exports, once it was written.
+	exports map[string][]string
 	// inline says that everything is in one file, so that nothing is loaded by a call.
 	inline bool
 	// rewrite changes the lines of a module as they are read; nil for not at all.
@@ -185,17 +189,26 @@ func (b *bundler) body(name, at string) ([]string, error) {
 		case importLine.MatchString(line):
 			m := importLine.FindStringSubmatch(line)
 			from := resolve(m[2])
+			if lost := b.lost(from, m[1]); lost != "" {
+				return nil, fmt.Errorf("client: %w: %s:%d: %s does not export %s in a form that is known", ErrModule, name, i+1, from, lost)
+			}
 			lines[i] = fmt.Sprintf("const { %s } = %s;", strings.ReplaceAll(m[1], " as ", ": "), variable(from))
 			if slices.Contains(entries, at) {
 				lines[i] = fmt.Sprintf("import { %s } from '%s'; %s", variable(from), b.address(b.part[from], at), lines[i])
 			}
-		case slices.Contains(entries, at):
+		case slices.Contains(entries, at) && !reexportLine.MatchString(line) && (listLine.MatchString(line) || exportLine.MatchString(line)):
+		case slices.Contains(entries, at) && otherLine.MatchString(line):
+			return nil, unknownForm(name, i, line)
 		case reexportLine.MatchString(line):
 			m := reexportLine.FindStringSubmatch(line)
 			lines[i] = ""
 			if m[1] == "*" {
 				exports = append(exports, "..."+variable(resolve(m[2])))
+				b.exports[name] = append(b.exports[name], b.exports[resolve(m[2])]...)
 				break
+			}
+			if lost := b.lost(resolve(m[2]), strings.Trim(m[1], "{ }")); lost != "" {
+				return nil, fmt.Errorf("client: %w: %s:%d: %s does not export %s in a form that is known", ErrModule, name, i+1, resolve(m[2]), lost)
 			}
 			lines[i] = fmt.Sprintf("const %s = %s;", m[1], variable(resolve(m[2])))
 			exports = append(exports, strings.Trim(m[1], "{ }"))
@@ -208,7 +221,10 @@ func (b *bundler) body(name, at string) ([]string, error) {
 			exports = append(exports, exportLine.FindStringSubmatch(line)[2])
 			lines[i] = strings.TrimPrefix(line, "export ")
 		case otherLine.MatchString(line):
-			return nil, fmt.Errorf("client: %w: %s:%d: a form of import or export that is not known: %s", ErrModule, name, i+1, line)
+			return nil, unknownForm(name, i, line)
+		}
+		if otherCall.MatchString(line) {
+			return nil, unknownForm(name, i, line)
 		}
 		lines[i] = importCall.ReplaceAllStringFunc(lines[i], func(call string) string {
 			to := resolve(importCall.FindStringSubmatch(call)[1])
@@ -221,10 +237,31 @@ func (b *bundler) body(name, at string) ([]string, error) {
 			return fmt.Sprintf("import('%s').then(m => m.%s)", b.address(b.part[to], at), variable(to))
 		})
 	}
+	for _, list := range exports {
+		for n := range strings.SplitSeq(list, ",") {
+			b.exports[name] = append(b.exports[name], strings.TrimSpace(n))
+		}
+	}
 	if !slices.Contains(entries, at) {
 		lines = append(lines, fmt.Sprintf("return { %s };", strings.Join(exports, ", ")))
 	}
 	return lines, nil
+}
+
+// lost returns the first of the names in an import that the module does not
+// export as far as we understand it: a page would find it undefined.
+func (b *bundler) lost(from, list string) string {
+	for n := range strings.SplitSeq(list, ",") {
+		n, _, _ = strings.Cut(strings.TrimSpace(n), " as ")
+		if n != "" && !slices.Contains(b.exports[from], n) {
+			return n
+		}
+	}
+	return ""
+}
+
+func unknownForm(name string, i int, line string) error {
+	return fmt.Errorf("client: %w: %s:%d: a form of import or export that is not known: %s", ErrModule, name, i+1, line)
 }
 
 // write makes the file of a part, and its source map.

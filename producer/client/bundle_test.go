@@ -144,11 +144,19 @@ func TestBundleHasEachModuleOnce(t *testing.T) {
 func TestBundleRefusesWhatItDoesNotKnow(t *testing.T) {
 	const ok = "export function f() {}\n"
 	for what, text := range map[string]string{
-		"a default export":      "export default 1;\n",
-		"an export that varies": "export let n = 1;\n",
-		"a whole import":        "import * as all from './x.js';\n",
-		"itself":                "import { f } from './live.js';\n",
-		"a module that is gone": "import { f } from './gone.js';\n",
+		"a default export":               "export default 1;\n",
+		"an export that varies":          "export let n = 1;\n",
+		"a whole import":                 "import * as all from './x.js';\n",
+		"itself":                         "import { f } from './live.js';\n",
+		"a module that is gone":          "import { f } from './gone.js';\n",
+		"an import of lines":             "import {\n  f,\n} from './senttree.js';\n",
+		"an indented import":             "  import { f } from './senttree.js';\n",
+		"an import without names":        "import './senttree.js';\n",
+		"a name that is not exported":    "import { g } from './senttree.js';\n",
+		"a name that is not exported on": "export { g } from './senttree.js';\n",
+		"a call with another quote":      "export const load = () => import(\"./senttree.js\");\n",
+		"a call of a template":           "export const load = name => import(`./${name}.js`);\n",
+		"a call over lines":              "export const load = () => import(\n  './senttree.js');\n",
 	} {
 		files := fstest.MapFS{
 			"client.js": {Data: []byte("import { f } from './browser/start.js';\nexport { f };\n")}, "plugin.js": {Data: []byte(ok)},
@@ -162,5 +170,25 @@ func TestBundleRefusesWhatItDoesNotKnow(t *testing.T) {
 		if _, err := NewBundle(files); !errors.Is(err, ErrModule) {
 			t.Errorf("%s: %v", what, err)
 		}
+		files["shared/live.js"] = &fstest.MapFile{Data: []byte(ok)}
+		files["plugin.js"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(text, "'./", "'./shared/"))}
+		if _, err := NewBundle(files); !errors.Is(err, ErrModule) && !slices.Contains([]string{"itself", "a default export", "an export that varies"}, what) {
+			t.Errorf("%s in an entry: %v", what, err)
+		}
+	}
+}
+
+// TestBundleRefusesASecondNameOfAnExport: a line tells only the first, and a page
+// would find the other undefined.
+func TestBundleRefusesASecondNameOfAnExport(t *testing.T) {
+	files := fstest.MapFS{}
+	for name, text := range map[string]string{
+		"client.js": "", "plugin.js": "", "browser/start.js": "export const a = 1, b = 2;\n", "browser/tools.js": "import { b } from './start.js';\n",
+		"browser/inspection.js": "", "shared/live.js": "", "shared/realm.js": "", "shared/sources.js": "", "shared/senttree.js": "",
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	if _, err := NewBundle(files); !errors.Is(err, ErrModule) || !strings.Contains(err.Error(), "browser/tools.js:1: browser/start.js does not export b") {
+		t.Errorf("%v", err)
 	}
 }
