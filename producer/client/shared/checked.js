@@ -141,8 +141,9 @@ function joined(parts, size) {
 export function tellable(data, redact) {
   const out = { ...data };
   for (const key of ['url', 'documentURL']) if (out[key]) out[key] = tellableURL(out[key], redact);
+  for (const key of ['text', 'error']) if (out[key]) out[key] = tellableError(out[key], redact);
   if (!redact) return out;
-  for (const key of ['text', 'error', 'statusText']) if (out[key]) out[key] = redact.text(out[key]);
+  if (out.statusText) out.statusText = redact.text(out.statusText);
   if (out.headers) out.headers = out.headers.map((/** @type {[string, string]} */ [k, v]) => [k, redact.header(k, v)]);
   if (typeof out.data !== 'string') return out;
   const cut = out.bytes !== undefined;
@@ -160,4 +161,16 @@ export function tellable(data, redact) {
 export function tellableURL(url, redact) {
   if (url.includes('@')) url = url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):[^/?#]*@/i, '$1:xxxxx@');
   return redact ? redact.url(url) : url;
+}
+
+/**
+ * Errors quote the address that they are about, as the page wrote it.
+ * @param {string} text
+ * @param {Redactor | undefined} redact
+ * @returns {string}
+ */
+function tellableError(text, redact) {
+  if (text.includes('@')) text = text.replace(/\b([a-z][a-z0-9+.-]*:\/\/[^/?#@:\s]*):[^/?#\s]*@/gi, '$1:xxxxx@');
+  if (!redact) return text;
+  return redact.text(text.replace(/[^\s"'<>]+/g, word => /[?#].*=/.test(word) ? redact.url(word) : word));
 }

@@ -162,8 +162,10 @@ class FetchCapture {
       return;
     }
     this.watched.set(response, { seen });
+    // Nobody knows when the rest came. That we waited is nothing that the request took.
+    const came = now();
     timer = setTimer(() => faults.run(() => {
-      if (!seen.begun) seen.end({ truncated: true });
+      if (!seen.begun) seen.end({ truncated: true, at: came });
     }), UNREAD);
     call.signal?.addEventListener('abort', () => faults.run(() => {
       if (!seen.begun) seen.end({ canceled: true, truncated: true });

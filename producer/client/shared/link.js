@@ -1,3 +1,4 @@
+import { messageOf } from './read.js';
 import { SUBPROTOCOL, TOKEN_PROTOCOL, DEFAULT_LIMITS, parseServerMessage } from './protocol.js';
 
 /** @typedef {import('./protocol.js').ServerMessage} ServerMessage */
@@ -36,6 +37,8 @@ import { SUBPROTOCOL, TOKEN_PROTOCOL, DEFAULT_LIMITS, parseServerMessage } from 
 const PATIENCE = 10000;
 /** How long the server may be silent before it is asked for a sign of life, in milliseconds. */
 const SILENCE = 20000;
+/** What a socket throws that no later attempt mends: an address or a token that cannot be one, or a page that must not connect. */
+const FINAL = new Set(['SyntaxError', 'SecurityError', 'TypeError']);
 
 /**
  * One connection to the ingest at a time, which comes back by itself: after 250
@@ -62,7 +65,10 @@ export class Link {
 
   /** Begins to connect, and goes on until stop. */
   start() {
-    if (this.state === 'stopped') this.attempt();
+    if (this.state !== 'stopped') return;
+    // A WebSocket takes what is no address for a path of the page's own server, and we would ask that for ever.
+    if (/^[a-z][a-z0-9+.-]*:/i.test(this.o.url) && typeof this.o.token === 'string') this.attempt();
+    else this.o.refused('start needs a url and a token, as in { url: "ws://127.0.0.1:9230/ingest", token: "…" }; natscope up prints them');
   }
 
   /** Closes the connection and makes no other. */
@@ -101,8 +107,13 @@ export class Link {
         message: data => { if (serial === this.serial) this.receive(data); },
         close: current(() => this.lost()),
       });
-    } catch {
-      this.lost();
+    } catch (e) {
+      if (FINAL.has(/** @type {any} */ (e)?.name)) {
+        this.stop();
+        this.o.refused(messageOf(e));
+      } else {
+        this.lost();
+      }
       return;
     }
     this.timer = this.o.setTimer(current(() => this.lost()), PATIENCE);

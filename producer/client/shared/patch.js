@@ -74,6 +74,7 @@ export class Patches {
     const before = Object.getOwnPropertyDescriptor(target, key);
     if (!before?.get || !before.configurable) return false;
     const get = make(before.get);
+    for (const k of ['name', 'length']) attempt(() => Object.defineProperty(get, k, /** @type {any} */ (Object.getOwnPropertyDescriptor(/** @type {any} */ (before.get), k))));
     Object.defineProperty(target, key, { ...before, get });
     this.undo(target, key, before, d => d?.get === get);
     return true;

@@ -69,13 +69,19 @@ export function functionName(f) {
   return d && typeof d.value === 'string' ? cut(wellFormed(d.value), 1000) : '';
 }
 
+/** The message of an error of the platform, such as that of an abort, which is behind an accessor of the platform's own. */
+const domMessage = typeof DOMException === 'function' ? getter(DOMException.prototype, 'message') : () => undefined;
+
 /**
  * @param {unknown} e
  * @returns {string} what a thrown value says
  */
 export function messageOf(e) {
   try {
-    if (e !== null && typeof e === 'object') return cut(inherited(e, 'message') ?? 'a value without a message was thrown', 1000);
+    if (e !== null && typeof e === 'object') {
+      const own = inherited(e, 'message') ?? tryCall(domMessage, e);
+      return typeof own === 'string' ? cut(wellFormed(own), 1000) : 'a value without a message was thrown';
+    }
     return cut(String(e), 1000);
   } catch {
     return 'a value without a message was thrown';

@@ -14,7 +14,7 @@ export class Observation {
    * @param {object} o
    * @param {string} o.id
    * @param {BodyCapture} o.body
-   * @param {(topic: string, data: object) => void} o.record
+   * @param {(topic: string, data: object, t?: number) => void} o.record
    * @param {() => number} o.now
    * @param {boolean} o.events whether the body is a stream of server-sent events
    * @param {AbortSignal | undefined} o.signal
@@ -56,9 +56,9 @@ export class Observation {
 
   /**
    * Ends it.
-   * @param {{error?: unknown, canceled?: boolean, truncated?: boolean}} how
+   * @param {{error?: unknown, canceled?: boolean, truncated?: boolean, at?: number}} how at is when it ended, on the page's clock; default now
    */
-  end({ error, canceled, truncated } = {}) {
+  end({ error, canceled, truncated, at } = {}) {
     if (this.ended) return;
     this.ended = true;
     this.report();
@@ -70,7 +70,7 @@ export class Observation {
       ...(cut ? { truncated: true } : {}), ...(this.body.redacted ? { redacted: true } : {}),
       ...(error !== undefined ? { error: messageOf(error) } : {}),
       ...(aborted ? { canceled: true } : {}),
-    });
+    }, at);
     this.done();
   }
 }

@@ -63,7 +63,7 @@ function rig(t, limits = {}, rules = undefined) {
   const scope = { fetch: globalThis.fetch.bind(globalThis), Response };
   captureFetch({
     scope, patches, faults, id: () => `r${++serial}`,
-    record: (topic, data) => records.push({ topic, ...JSON.parse(JSON.stringify(tellable(data, redact))) }),
+    record: (topic, data, at) => records.push({ topic, at, ...JSON.parse(JSON.stringify(tellable(data, redact))) }),
     redact,
     sendBody: m => { bodies.push(m); return true; },
     limits: () => ({ ...DEFAULT_LIMITS, ...limits }),
@@ -199,6 +199,40 @@ test('failures, aborts and broken bodies end once, as the page sees them', async
   await r.ended(5);
   assert.deepEqual(r.of('error').map(e => Boolean(e.canceled)), [false, true]);
   assert.deepEqual(r.of('end').map(e => [Boolean(e.canceled), e.error !== undefined]), [[false, true], [true, true], [true, false]]);
+});
+
+test('a body that the page leaves alone makes its request no longer', async t => {
+  const r = rig(t);
+  await r.scope.fetch(`${base}/text`);
+  const came = performance.now();
+  await new Promise(resolve => setTimeout(resolve, 20));
+  for (const f of r.timers.splice(0)) f();
+  await r.ended();
+  assert.equal(r.of('end')[0].truncated, true);
+  assert.ok(r.of('end')[0].at <= came, 'the time for which we waited counts as time of the request');
+});
+
+test('an abort is told by what the platform says of it', async t => {
+  const r = rig(t);
+  const why = await r.scope.fetch(`${base}/text`, { signal: AbortSignal.abort() }).catch(e => e);
+  assert.equal(Object.hasOwn(why, 'message'), false);
+  assert.deepEqual(r.of('error').map(e => [e.text, e.canceled]), [[why.message, true]]);
+});
+
+test('what an error quotes of addresses is told as addresses are', () => {
+  const text = 'cannot be constructed from http://ada:hunter2@x.test/a?token=hunter2&b=1 (/b#access_token=hunter2), "?a=1&password=hunter2"';
+  assert.equal(tellable({ text }).text, text.replace('ada:hunter2', 'ada:xxxxx'));
+  const told = tellable({ text, error: text }, redactor('secrets'));
+  assert.doesNotMatch(told.text + told.error, /hunter2/);
+  assert.match(told.text, /http:\/\/ada:xxxxx@x\.test\/a\?token=\[redacted\]&b=1/);
+});
+
+test('a patched getter has the name of the original', t => {
+  const before = Object.getOwnPropertyDescriptor(Response.prototype, 'body').get;
+  rig(t);
+  const now = Object.getOwnPropertyDescriptor(Response.prototype, 'body').get;
+  assert.notEqual(now, before);
+  assert.deepEqual([now.name, now.length], [before.name, before.length]);
 });
 
 test('a response without a body ends at once', async t => {

@@ -153,9 +153,25 @@ test('nonsense from the server changes nothing', () => {
   assert.deepEqual(w.messages, []);
 });
 
-test('a constructor that throws, as a bad token makes it, is an attempt that failed', () => {
-  const w = world();
-  w.link.o.connect = () => { throw new SyntaxError('bad subprotocol'); };
-  w.link.start();
-  assert.equal(w.link.state, 'waiting');
+test('a constructor that throws ends it with the reason where no attempt can help, and else is an attempt that failed', () => {
+  for (const [error, state, refused] of [
+    [new DOMException('the subprotocol is invalid', 'SyntaxError'), 'stopped', ['the subprotocol is invalid']],
+    [new DOMException('the page was loaded over HTTPS', 'SecurityError'), 'stopped', ['the page was loaded over HTTPS']],
+    [new Error('no memory'), 'waiting', []],
+  ]) {
+    const w = world();
+    w.link.o.connect = () => { throw error; };
+    w.link.start();
+    assert.deepEqual([w.link.state, w.refused], [state, refused]);
+  }
+});
+
+test('without an address the page\'s own server is not asked for ever', () => {
+  for (const [url, token] of [[undefined, 'T'], ['', 'T'], ['x', 'T'], ['/ingest', 'T'], ['ws://x/ingest', undefined]]) {
+    const w = world();
+    Object.assign(w.link.o, { url, token });
+    w.link.start();
+    assert.deepEqual([w.link.state, w.sockets.length, w.timers.length], ['stopped', 0, 0]);
+    assert.match(w.refused.join(), /^start needs a url and a token/);
+  }
 });
