@@ -50,6 +50,7 @@ var debuggerMethods = map[string]method{
 	"Debugger.setSkipAllPauses":            constant(empty{}),
 	"Debugger.setBreakpointByUrl":          on((*session).debuggerSetBreakpointByURL),
 	"Debugger.setBreakpoint":               on((*session).debuggerSetBreakpoint),
+	"Debugger.removeBreakpoint":            constant(empty{}),
 	"Debugger.setBreakpointOnFunctionCall": refuse(noPause),
 	"Debugger.pause":                       on((*session).debuggerPause),
 }

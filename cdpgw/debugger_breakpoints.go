@@ -2,6 +2,7 @@ package cdpgw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/natscope/natscope/store/fold"
@@ -52,12 +53,34 @@ func (s *session) refuseBreakpoint(address string, line int) (any, error) {
 	return nil, failf("%s", noPause)
 }
 
-// debuggerSetBreakpointByURL refuses: nothing can be paused here.
+// unresolved is the answer to a breakpoint in a file that is not loaded.
+type unresolved struct {
+	BreakpointID string  `json:"breakpointId"`
+	Locations    []empty `json:"locations"`
+}
+
+// debuggerSetBreakpointByURL refuses: nothing can be paused here. DevTools asks all
+// sessions, though, and takes a breakpoint away from all when one of them refuses:
+// where programs with debuggers have children, a breakpoint in a file that is not
+// known here is one of theirs, and waits here for a file that does not come.
 func (s *session) debuggerSetBreakpointByURL(p struct {
-	URL  string `json:"url"`
-	Line int    `json:"lineNumber"`
+	URL   string `json:"url"`
+	Regex string `json:"urlRegex"`
+	Line  int    `json:"lineNumber"`
 }) (any, error) {
+	if !s.knowsFile(p.URL) && slices.ContainsFunc(s.sources(), s.mayHaveChild) {
+		return unresolved{fmt.Sprintf("unresolved:%d:%s", p.Line, p.URL+p.Regex), []empty{}}, nil
+	}
 	return s.refuseBreakpoint(p.URL, p.Line)
+}
+
+// knowsFile reports whether the connection was told of a file outside of children.
+func (s *session) knowsFile(address string) bool {
+	return slices.ContainsFunc(s.sources(), func(src *fold.Source) bool {
+		id := scriptOf(src.ID, string(src.Generation), address)
+		_, known := s.debugger.known[id]
+		return known && id != ""
+	})
 }
 
 // debuggerSetBreakpoint refuses as debuggerSetBreakpointByURL does.

@@ -117,7 +117,7 @@ func (s *session) mainFrame() frame {
 
 // childFrame describes the frame of a source.
 func (s *session) childFrame(src *fold.Source) frame {
-	return s.frame(frame{ID: frameOf(src.ID), ParentID: FrameID(s.target.id()), LoaderID: string(src.Generation), Name: src.Name(), URL: frameURL(s.target.space, src)})
+	return s.frame(frame{ID: frameOf(src.ID), ParentID: FrameID(s.target.id()), LoaderID: string(src.Generation), Name: src.Name(), URL: ownFrameURL(s.target.space, src)})
 }
 
 func (s *session) frame(f frame) frame {

@@ -10,6 +10,7 @@ import (
 	"github.com/natscope/natscope/cdpgw/access"
 	"github.com/natscope/natscope/store/fold"
 	"github.com/natscope/natscope/subjects"
+	"github.com/natscope/natscope/subjects/realm"
 	"github.com/natscope/natscope/subjects/source"
 )
 
@@ -150,4 +151,15 @@ func frameURL(space subjects.Space, s *fold.Source) string {
 		return u
 	}
 	return sourceURL(space, s.ID)
+}
+
+// ownFrameURL is the address of the frame of a source. DevTools lists the document
+// of a frame as a file. A source with a debugger has the file of its address among
+// its scripts, and of two with one address people would open, and set breakpoints
+// in, the one without text: the frame of such a source is called by its id.
+func ownFrameURL(space subjects.Space, s *fold.Source) string {
+	if realm.Supports(s.Life.Descriptor.Capabilities, "debugger.enable") {
+		return sourceURL(space, s.ID)
+	}
+	return frameURL(space, s)
 }

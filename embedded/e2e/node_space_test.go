@@ -49,10 +49,10 @@ func (c *sourcesPanel) step(key string, modifiers chromedp.Modifier, want string
 }
 
 // startFloor runs the program under natscope and opens the target of the space.
-func startFloor(t *testing.T) (*process, *sourcesPanel) {
+func startFloor(t *testing.T, script string) (*process, *sourcesPanel) {
 	t.Helper()
 	p := start(t)
-	file := nodeFile(t, "floor.js", floorScript)
+	file := nodeFile(t, "floor.js", script)
 	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "lib.js"), []byte(libScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func startFloor(t *testing.T) (*process, *sourcesPanel) {
 
 // TestDebugNodeInTheSpace is a person who debugs one of the programs of a space.
 func TestDebugNodeInTheSpace(t *testing.T) {
-	_, c := startFloor(t)
+	_, c := startFloor(t, floorScript)
 	c.panel("sources")
 	c.waitText(".paused-message, .paused-status", "Debugger paused")
 	c.waitText(".call-frame-item", "work")
