@@ -42,6 +42,9 @@ type seen struct {
 	tree        tree.State
 	messages    uint64
 	bodies      map[string]string
+	// started counts requests, and dropped the records of requests that were left out.
+	started int
+	dropped uint64
 }
 
 // world is a NATS server and what sources tell it.
@@ -90,6 +93,9 @@ func (w *world) take(m *nats.Msg) {
 		return
 	}
 	s := w.source(r.Source)
+	if r.Plane == subjects.PlaneNet {
+		s.dropped += f.Dropped
+	}
 	for _, x := range f.Records {
 		var err error
 		switch r.Plane {
@@ -105,6 +111,9 @@ func (w *world) take(m *nats.Msg) {
 			s.messages++
 			_, err = s.tree.Apply(x.Topic, x.Data, tree.IDsOf(s.messages), tree.Limits{}, x.T)
 		case subjects.PlaneNet:
+			if x.Topic == network.TopicStart {
+				s.started++
+			}
 			_, err = s.net.Apply(string(r.Generation), x.T, x.Topic, x.Data, network.Keep{Requests: 1000})
 		}
 		if err != nil {
