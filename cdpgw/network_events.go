@@ -32,6 +32,8 @@ type initiator struct {
 	Type  string      `json:"type"`
 	Stack *stackTrace `json:"stack,omitempty"`
 	URL   string      `json:"url,omitempty"`
+	// LineNumber is that of URL, counted from 0.
+	LineNumber int `json:"lineNumber,omitempty"`
 }
 
 type responseReceivedEvent struct {

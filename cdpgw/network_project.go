@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/natscope/natscope/store/fold"
-	"github.com/natscope/natscope/subjects"
 	"github.com/natscope/natscope/subjects/network"
+	"github.com/natscope/natscope/subjects/realm"
 )
 
 // projection turns requests into events. Times are seconds: timestamps count on
@@ -159,7 +159,7 @@ func (p projection) start(r *network.Request) [][]byte {
 			URL: urlOf(p.source, v), Method: v.Method, Headers: headersOf(v.Headers), HasPostData: v.HasBody && v.BodyBytes != 0,
 			MixedContentType: "none", InitialPriority: "Medium", ReferrerPolicy: "strict-origin-when-cross-origin",
 		},
-		Timestamp: at, WallTime: at, Initiator: initiatorOf(p.source.ID, r.Generation, v), Type: typeOf(v), FrameID: frameOf(p.source.ID),
+		Timestamp: at, WallTime: at, Initiator: p.initiatorOf(r), Type: typeOf(v), FrameID: frameOf(p.source.ID),
 	}
 	if before := p.source.Net.Before(r); before != nil && before.Response != nil {
 		info := p.responseOf(before)
@@ -189,7 +189,8 @@ func urlOf(src *fold.Source, v network.Start) string {
 
 // initiatorOf tells where a request was made. Of one that the source served it
 // tells who asked, in the only words that DevTools shows in the row itself.
-func initiatorOf(id subjects.SourceID, generation string, v network.Start) initiator {
+func (p projection) initiatorOf(r *network.Request) initiator {
+	v := r.Start.Value
 	switch {
 	case v.Direction == network.Incoming && v.Client != "":
 		return initiator{Type: "parser", URL: "incoming from " + v.Client}
@@ -198,7 +199,14 @@ func initiatorOf(id subjects.SourceID, generation string, v network.Start) initi
 	case len(v.Stack) == 0:
 		return initiator{Type: "other"}
 	}
-	return initiator{Type: "script", Stack: stackOf(id, generation, v.Stack)}
+	out := initiator{Type: "script", Stack: stackOf(p.source.ID, r.Generation, v.Stack)}
+	if realm.Supports(p.source.Life.Descriptor.Capabilities, "debugger.enable") {
+		// The files may be a child's. Of a script that the session of the request has not told
+		// of DevTools shows nothing at all; an address and a line it finds in every session.
+		top := out.Stack.CallFrames[0]
+		out.Type, out.URL, out.LineNumber = "parser", top.URL, top.LineNumber
+	}
+	return out
 }
 
 // sentHeaders are the headers of a request as far as they are known now.

@@ -95,7 +95,7 @@ func (p projection) webSocketStart(r *network.Request) [][]byte {
 	sent := webSocketRequestEvent{RequestID: p.id(r), Timestamp: at, WallTime: at}
 	sent.Request.Headers = headersOf(r.Start.Value.Headers)
 	return [][]byte{
-		encodeEvent("Network.webSocketCreated", webSocketCreatedEvent{RequestID: p.id(r), URL: r.Start.Value.URL, Initiator: initiatorOf(p.source.ID, r.Generation, r.Start.Value)}),
+		encodeEvent("Network.webSocketCreated", webSocketCreatedEvent{RequestID: p.id(r), URL: r.Start.Value.URL, Initiator: p.initiatorOf(r)}),
 		encodeEvent("Network.webSocketWillSendHandshakeRequest", sent),
 	}
 }
