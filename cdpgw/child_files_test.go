@@ -3,6 +3,7 @@ package cdpgw
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/natscope/natscope/subjects"
@@ -111,4 +112,13 @@ func TestFilesOfChildrenAreToldOnce(t *testing.T) {
 		got := d.files()
 		return slices.Contains(got, "file:///srv/app.js") && slices.Contains(got, "file:///srv/other.js") && slices.Contains(got, "file:///srv/main.go")
 	})
+}
+
+// TestTracingIsRefusedWithWhatToDo: the Performance panel has it from here where else to record.
+func TestTracingIsRefusedWithWhatToDo(t *testing.T) {
+	_, _, server := debugShop(t)
+	c := dial(t, server, "dev")
+	if e := c.fails("Tracing.start", map[string]any{"transferMode": "ReportEvents"}, codeServer); !strings.Contains(e.Message, "type node") {
+		t.Error(e.Message)
+	}
 }

@@ -8,7 +8,11 @@ type detachedEvent struct {
 var inspectorMethods = map[string]method{
 	"Inspector.enable":  constant(empty{}),
 	"Inspector.disable": constant(empty{}),
+	"Tracing.start":     refuse(noTracing),
 }
+
+// noTracing is what a client is told that wants to record what a browser does, as the Performance panel does.
+const noTracing = "Tracing is what a browser does, and there is none here. A CPU profile of a program with a debugger is recorded in its own target, the one of type node in the list of targets."
 
 // targetInfo describes the target of the connection.
 type targetInfo struct {
