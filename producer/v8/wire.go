@@ -24,6 +24,8 @@ const (
 	// dialTimeout bounds the opening of a connection, writeTimeout the writing of one command.
 	dialTimeout  = 5 * time.Second
 	writeTimeout = 20 * time.Second
+	// lingerWithin bounds how long a connection that is closed waits for answers.
+	lingerWithin = 300 * time.Millisecond
 )
 
 // errHungUp says that the connection to the inspector is over.
@@ -100,6 +102,8 @@ type peer struct {
 	last    int64
 	pending map[int64]func(json.RawMessage, error)
 	err     error // why it is over
+	// idle is closed when nothing is pending, nil if nobody waits for that.
+	idle chan struct{}
 }
 
 func newPeer(send func([]byte) error, event func(string, json.RawMessage)) *peer {
@@ -152,7 +156,28 @@ func (p *peer) forget(id int64) func(json.RawMessage, error) {
 	defer p.mu.Unlock()
 	done := p.pending[id]
 	delete(p.pending, id)
+	p.settle()
 	return done
+}
+
+// settled returns a channel that is closed once all commands are answered.
+func (p *peer) settled() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idle == nil {
+		p.idle = make(chan struct{})
+	}
+	idle := p.idle
+	p.settle()
+	return idle
+}
+
+// settle tells that all commands are answered. The lock is held.
+func (p *peer) settle() {
+	if p.idle != nil && len(p.pending) == 0 {
+		close(p.idle)
+		p.idle = nil
+	}
 }
 
 // call sends a command and waits for its answer, which must not be done on the goroutine of receive.
@@ -209,6 +234,7 @@ func (p *peer) end(err error) {
 	}
 	pending := p.pending
 	p.pending = make(map[int64]func(json.RawMessage, error))
+	p.settle()
 	p.mu.Unlock()
 	for _, done := range pending {
 		done(nil, err)
@@ -287,9 +313,22 @@ func (l *link) write() {
 			}
 		}
 		if over {
+			l.linger()
 			_ = l.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
 			return
 		}
+	}
+}
+
+// linger waits for what the program still has to answer. Node falls over an answer
+// that it is about to write to a connection that has just been closed.
+func (l *link) linger() {
+	t := time.NewTimer(lingerWithin)
+	defer t.Stop()
+	select {
+	case <-l.settled():
+	case <-l.closed:
+	case <-t.C:
 	}
 }
 
@@ -324,7 +363,8 @@ func writeText(c net.Conn, data []byte) error {
 	return err
 }
 
-// close ends the connection. It returns at once; what was sent before still goes out.
+// close ends the connection. It returns at once; what was sent before still goes
+// out, and is answered if that takes no longer than lingerWithin.
 func (l *link) close() {
 	l.wmu.Lock()
 	defer l.wmu.Unlock()
