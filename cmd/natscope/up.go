@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,8 @@ func newUp() *cobra.Command {
 of browser pages in one process, and prints the link that opens DevTools.
 
 Programs become sources by connecting to the NATS address; pages by loading the
-client script. With --demo a small Go service and its page come along.`,
+client script. With --demo a small Go service and its page come along. The token that
+pages need is taken from $NATSCOPE_TOKEN, so that their line stays, or made anew.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -113,7 +115,7 @@ func (f *upFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	o := embedded.Options{
 		Space: subjects.Space(f.space), Data: f.data, NATS: f.nats, NATSAddr: local(f.natsPort),
 		Storage: f.storage.storage(), Limits: f.keep.limits(), Version: version(), Logger: log,
-		Admin: f.admin, Hub: f.hub,
+		Admin: f.admin, Hub: f.hub, Token: os.Getenv("NATSCOPE_TOKEN"),
 	}
 	if err := f.doors.apply(&o); err != nil {
 		return err

@@ -130,13 +130,20 @@ func TestOccupiedPortAdvances(t *testing.T) {
 	}
 }
 
-// TestDataSurvivesARestart checks that --data keeps what was there.
+// TestDataSurvivesARestart checks that --data keeps what was there, and $NATSCOPE_TOKEN the line of pages.
 func TestDataSurvivesARestart(t *testing.T) {
+	t.Setenv("NATSCOPE_TOKEN", "pages")
 	dir := t.TempDir()
 	first := start(t, "--data", dir, "--demo")
 	waitTarget(t, first, "shop")
 	first.stop(t)
-	waitTarget(t, start(t, "--data", dir), "shop")
+	second := start(t, "--data", dir)
+	waitTarget(t, second, "shop")
+	for _, p := range []*process{first, second} {
+		if !strings.HasSuffix(p.Client, "/client.js?token=pages") {
+			t.Errorf("the pages' line is %s", p.Client)
+		}
+	}
 }
 
 // waitTarget waits until /json/list names a source.
