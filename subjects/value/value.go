@@ -33,7 +33,9 @@
 // Binary data (typed arrays, array buffers, []byte) are dehydrated and opaque on
 // every level. An array's hole is undefined. A getter is never called: its
 // property is encoded as the getter function. Text inside markers (messages,
-// stacks, names, sources, symbols) that is longer than MaxString is cut, and ends in "…".
+// stacks, names, sources, symbols) that is longer than MaxString, and names of
+// types and functions that are much shorter already, are cut and end in "…". A
+// bigint of more digits is dehydrated and opaque.
 // Lone surrogates and invalid UTF-8 become U+FFFD, and a character is never cut
 // in half. Preview documents the texts of dehydrated markers.
 package value

@@ -86,6 +86,19 @@ func wideMap[K comparable](key func(int) K) map[K]int {
 	return out
 }
 
+// wideStruct has one field more than are kept.
+func wideStruct() any {
+	fields := make([]reflect.StructField, MaxEntries+1)
+	for i := range fields {
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[int]()}
+	}
+	v := reflect.New(reflect.StructOf(fields)).Elem()
+	for i := range fields {
+		v.Field(i).SetInt(int64(i))
+	}
+	return v.Interface()
+}
+
 // goValues holds the Go values of the vectors by name.
 func goValues() map[string]any {
 	seven := 7
@@ -99,7 +112,43 @@ func goValues() map[string]any {
 	var noSlice []int
 	var noMap map[string]int
 	var noFunc func()
+	circular := map[string]any{"n": 1}
+	circular["self"] = circular
+	ring := []any{1, nil}
+	ring[1] = ring
+	loop := map[int]any{1: "x"}
+	loop[2] = loop
+	cached := make(map[int]int)
+	for i := range MaxEntries {
+		cached[i] = i
+	}
 	return map[string]any{
+		"smallest number": math.SmallestNonzeroFloat64, "largest number": math.MaxFloat64,
+		"number that JavaScript writes with an exponent": 1e21, "number that JavaScript still writes out": 123456789012345680000.0,
+		"integer beyond 2^53 in a double":       9007199254740992.0,
+		"bigint of a thousand digits":           new(big.Int).Exp(big.NewInt(10), big.NewInt(999), nil),
+		"special numbers in an array":           []float64{math.NaN(), math.Copysign(0, -1), math.Inf(1), math.Inf(-1)},
+		"special numbers as keys":               map[float64]int{math.NaN(): 1, math.Inf(-1): 2, 0: 3},
+		"dates in an object":                    map[string]time.Time{"a": time.Unix(0, 0), "b": time.Unix(9e12, 0)},
+		"surrogates in a name":                  map[string]int{"a\xff": 1},
+		"names that are the same when repaired": map[string]int{"\ufffd": 1, "\xff": 2},
+		"long string in an object":              map[string]string{"s": strings.Repeat("x", 10001)},
+		"long string as a key":                  map[any]int{strings.Repeat("x", 10001): 1},
+		"long name":                             map[string]int{strings.Repeat("k", 10001): 1},
+		"names that are the same when cut":      map[string]int{strings.Repeat("k", 10001): 1, strings.Repeat("k", 10002): 2},
+		"long message":                          errors.New(strings.Repeat("x", 10001)),
+		"longest whole message":                 errors.New(strings.Repeat("x", 10000)),
+		"error in an array":                     []error{errors.New("it broke\nbadly")},
+		"error in a preview":                    [][]error{{errors.New("a long message that does not fit into a preview")}},
+		"array of arrays of arrays":             [][][]int{{{1}}, {{}}},
+		"wide array in an array":                [][]int{count(101)},
+		"array of exactly five in an array":     [][]int{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6}},
+		"object that holds itself":              circular, "array that holds itself": ring, "map that holds itself": loop,
+		"map with bool keys":                  map[bool]int{false: 0, true: 1},
+		"map of maps":                         map[int]map[int]int{1: {2: 3}},
+		"instance of a class with 101 fields": wideStruct(),
+		"exactly as wide as may be":           map[string]map[int]int{"m": cached},
+
 		"null": nil, "true": true, "false": false, "zero": 0, "integer": -42, "fraction": 1.5,
 		"tiny number": 1e-7, "huge number": 1e300,
 		"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "-0": math.Copysign(0, -1),

@@ -3,7 +3,7 @@
  * what only looks like a built-in object is not taken for one.
  */
 
-import { cut, wellFormed } from './text.js';
+import { ellipsis, wellFormed } from './text.js';
 
 /**
  * Reads an own property without calling an accessor.
@@ -52,7 +52,7 @@ export function ownData(v, key) {
 export function constructorName(v) {
   if (v === Array.prototype) return 'Array';
   const tag = Object.getOwnPropertyDescriptor(v, Symbol.toStringTag)?.value;
-  if (typeof tag === 'string' && tag !== '' && ownData(v, 'constructor')) return cut(wellFormed(tag), 1000);
+  if (typeof tag === 'string' && tag !== '' && ownData(v, 'constructor')) return ellipsis(tag, 1000);
   for (let o = Object.getPrototypeOf(v); o; o = Object.getPrototypeOf(o)) {
     const d = Object.getOwnPropertyDescriptor(o, 'constructor');
     if (d && typeof d.value === 'function') return functionName(d.value);
@@ -66,7 +66,7 @@ export function constructorName(v) {
  */
 export function functionName(f) {
   const d = Object.getOwnPropertyDescriptor(f, 'name');
-  return d && typeof d.value === 'string' ? cut(wellFormed(d.value), 1000) : '';
+  return d && typeof d.value === 'string' ? ellipsis(d.value, 1000) : '';
 }
 
 /** The message of an error of the platform, such as that of an abort, which is behind an accessor of the platform's own. */
@@ -80,9 +80,9 @@ export function messageOf(e) {
   try {
     if (e !== null && typeof e === 'object') {
       const own = inherited(e, 'message') ?? tryCall(domMessage, e);
-      return typeof own === 'string' ? cut(wellFormed(own), 1000) : 'a value without a message was thrown';
+      return typeof own === 'string' ? ellipsis(own, 1000) : 'a value without a message was thrown';
     }
-    return cut(String(e), 1000);
+    return ellipsis(String(e), 1000);
   } catch {
     return 'a value without a message was thrown';
   }

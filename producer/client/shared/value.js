@@ -28,6 +28,8 @@ const SAMPLE_ROWS = 50;
 const MAX_COLUMNS = 50;
 
 const PREVIEW_STRING = 30;
+/** Beyond this a bigint has more than about MAX_STRING digits: to write more out is time and memory of the page. */
+const WIDEST = 1n << 33000n;
 const PREVIEW_ENTRIES = 5;
 
 const mapSize = getter(Map.prototype, 'size');
@@ -130,8 +132,10 @@ function encodeSimple(v) {
     case 'number':
       if (Object.is(v, -0)) return { [TAG]: 'number', value: '-0' };
       return Number.isFinite(v) ? v : { [TAG]: 'number', value: String(v) };
-    case 'bigint': return { [TAG]: 'bigint', value: v.toString() };
-    case 'symbol': return { [TAG]: 'symbol', value: wellFormed(v.toString()) };
+    case 'bigint':
+      if (tooWide(v)) return { [TAG]: 'dehydrated', type: 'object', preview: 'BigInt', size: 0, opaque: true };
+      return { [TAG]: 'bigint', value: v.toString() };
+    case 'symbol': return { [TAG]: 'symbol', value: ellipsis(v.toString(), MAX_STRING) };
     case 'function': return { [TAG]: 'function', name: functionName(v) };
   }
   if (v === null) return null;
@@ -140,10 +144,18 @@ function encodeSimple(v) {
     if (time !== undefined) return { [TAG]: 'date', iso: Number.isNaN(time) ? null : new Date(time).toISOString() };
   }
   if (v instanceof RegExp && !(ownData(v, 'source') || ownData(v, 'flags'))) {
-    return { [TAG]: 'regexp', source: wellFormed(v.source), flags: v.flags };
+    return { [TAG]: 'regexp', source: ellipsis(v.source, MAX_STRING), flags: v.flags };
   }
   if (v instanceof Error) return encodeError(v);
   return undefined;
+}
+
+/**
+ * @param {bigint} n
+ * @returns {boolean}
+ */
+function tooWide(n) {
+  return n > WIDEST || n < -WIDEST;
 }
 
 /**
@@ -152,11 +164,11 @@ function encodeSimple(v) {
  */
 function encodeError(e) {
   /** @type {Record<string, Json>} */
-  const out = { [TAG]: 'error', name: cut(errorName(e), 1000), message: cut(inherited(e, 'message') ?? '', MAX_STRING) };
+  const out = { [TAG]: 'error', name: ellipsis(errorName(e), 1000), message: ellipsis(inherited(e, 'message') ?? '', MAX_STRING) };
   // Reading the stack formats it, which would call an accessor of these names.
   const quiet = inherited(e, 'message') !== undefined && inherited(e, 'name') !== undefined;
   const stack = quiet ? errorStack(e) : undefined;
-  if (stack) out.stack = cut(cleanStack(stack), MAX_STRING);
+  if (stack) out.stack = ellipsis(cleanStack(stack), MAX_STRING);
   return out;
 }
 
@@ -310,7 +322,7 @@ function openObject(v) {
     type: 'object', size: keys.length,
     title: name || (keys.length ? '{…}' : '{}'),
     encoded: (most, inner) => partial(encodeFields(v, keys.slice(0, most), name, inner), keys.length, most),
-    preview: () => preview(name, '{', keys.slice(0, PREVIEW_ENTRIES).map(k => `${fieldName(k)}: ${title(property(v, k), PREVIEW_STRING)}`), keys.length, '}'),
+    preview: () => preview(name, '{', keys.slice(0, PREVIEW_ENTRIES).map(k => `${fieldName(ellipsis(k, MAX_STRING))}: ${title(property(v, k), PREVIEW_STRING)}`), keys.length, '}'),
   };
 }
 
@@ -322,18 +334,20 @@ function openObject(v) {
  * @returns {Json}
  */
 function encodeFields(v, keys, name, inner) {
-  if (!name && keys.includes(TAG)) {
-    return { [TAG]: 'object', entries: keys.map(k => [wellFormed(k), inner(property(v, k))]) };
+  const names = keys.map(k => ellipsis(k, MAX_STRING));
+  // Names that were repaired or cut may be the same.
+  if (!name && (keys.includes(TAG) || names.some((n, i) => n !== keys[i]) && new Set(names).size < names.length)) {
+    return { [TAG]: 'object', entries: keys.map((k, i) => [names[i], inner(property(v, k))]) };
   }
   /** @type {Record<string, Json>} */
   const fields = {};
-  for (const k of keys) {
+  for (const [i, k] of keys.entries()) {
     const value = inner(property(v, k));
     // Assigning to "__proto__" would set the prototype.
     if (k === '__proto__') Object.defineProperty(fields, k, { value, enumerable: true, configurable: true, writable: true });
-    else fields[wellFormed(k)] = value;
+    else fields[names[i]] = value;
   }
-  return name ? { [TAG]: 'instance', name: cut(name, 1000), fields } : fields;
+  return name ? { [TAG]: 'instance', name: ellipsis(name, 1000), fields } : fields;
 }
 
 /**
@@ -370,9 +384,9 @@ function title(v, limit) {
     case 'undefined': return 'undefined';
     case 'boolean': return String(v);
     case 'number': return Object.is(v, -0) ? '-0' : String(v);
-    case 'bigint': return `${v}n`;
+    case 'bigint': return tooWide(v) ? 'BigInt' : `${v}n`;
     case 'string': return quote(v, limit);
-    case 'symbol': return wellFormed(v.toString());
+    case 'symbol': return ellipsis(v.toString(), MAX_STRING);
     case 'function': return `ƒ ${functionName(v)}()`;
   }
   if (v === null) return 'null';

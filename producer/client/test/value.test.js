@@ -21,20 +21,47 @@ function withoutStacks(v) {
 const plain = v => JSON.parse(JSON.stringify(v));
 
 let ran = 0;
-for (const { name, js, encoded } of vectors) {
+for (const { name, js, encoded, preview } of vectors) {
   if (js === undefined) continue;
   ran++;
   test(`vector: ${name}`, () => {
     const value = (0, eval)(`(${js})`);
-    assert.deepEqual(withoutStacks(plain(encode(value))), encoded);
+    // As texts, since the order of members counts.
+    assert.equal(JSON.stringify(withoutStacks(plain(encode(value)))), JSON.stringify(encoded));
+    const inner = encodeShort(value);
+    if (inner?.__natscope === 'dehydrated') assert.equal(inner.preview, preview);
+    else if (Array.from(preview).length <= 30) assert.equal(encodeShort({ value }).preview, `{value: ${preview}}`);
   });
 }
 
-test('there are vectors', () => assert.ok(ran > 50, `only ${ran} vectors have a JavaScript form`));
+test('there are vectors', () => assert.ok(ran > 140, `only ${ran} vectors have a JavaScript form`));
 
 test('an error carries its stack', () => {
   const e = encode(new TypeError('x'));
   assert.match(e.stack, /value\.test\.js/);
+});
+
+test('the kinds of values that both languages have are bound to both', () => {
+  const both = new Set();
+  const kind = v => v === null ? 'null' : Array.isArray(v) ? 'array' : v?.__natscope ?? typeof v;
+  const note = v => {
+    both.add(kind(v));
+    if (v !== null && typeof v === 'object') Object.values(v).forEach(note);
+  };
+  for (const v of vectors) if (v.js !== undefined && v.go !== undefined) note(v.encoded);
+  for (const want of ['null', 'boolean', 'number', 'string', 'bigint', 'date', 'error', 'array', 'object', 'instance', 'map', 'function', 'dehydrated', 'partial']) assert.ok(both.has(want), `no vector has a ${want} in both`);
+});
+
+test('a bigint that nobody could read is not written out', () => {
+  const huge = 1n << 40000000n;
+  for (const n of [huge, -huge]) {
+    const want = { __natscope: 'dehydrated', type: 'object', preview: 'BigInt', size: 0, opaque: true };
+    assert.deepEqual(encode(n), want);
+    assert.deepEqual(encode([n]), [want]);
+    assert.equal(encodeShort([n]).preview, 'Array(1) [BigInt]');
+    assert.equal(primitiveText(n), 'BigInt');
+  }
+  assert.equal(encode(1n << 33000n).__natscope, 'bigint');
 });
 
 test('accessors are not called, wherever they are', () => {
