@@ -199,6 +199,8 @@ export class Panel {
    */
   hello(page, m, known) {
     const first = !page.hello;
+    // Out of the cache, or on a new connection, it sends its flushes only when it is asked again.
+    const again = page.gone || known && m.n === 1;
     page.hello = m;
     page.gone = false;
     page.quiet = page.id === '';
@@ -207,6 +209,11 @@ export class Panel {
       if (this.reason !== 'first' && m.url) this.url = m.url;
       this.o.clearTimer(this.waiting);
       if (this.pinging === page.id) this.pinging = undefined;
+      if (this.lost === page.id) this.lost = undefined;
+      if (again) {
+        this.attempts = 0;
+        this.ask();
+      }
       return;
     }
     if (this.takes(page, m)) return;

@@ -125,14 +125,15 @@ function copyObject(v, step, made) {
  * Reports whether plain JSON has a marker in it, which stands for something
  * that the one who sent it never had.
  * @param {unknown} v
+ * @param {string} [tag] the key that marks them
  * @returns {boolean}
  */
-export function hasMarker(v) {
+export function hasMarker(v, tag = TAG) {
   const open = [v];
   while (open.length > 0) {
     const x = open.pop();
     if (x === null || typeof x !== 'object') continue;
-    if (Object.hasOwn(x, TAG)) return true;
+    if (Object.hasOwn(x, tag)) return true;
     open.push(...Object.values(x));
   }
   return false;

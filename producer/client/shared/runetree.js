@@ -1,8 +1,9 @@
 import { CommandError } from './failure.js';
 import { Panel } from './panel.js';
 import { hasMarker } from './path.js';
+import { RUNE_TAG, converted } from './runevalue.js';
 import { SentTree } from './senttree.js';
-import { wellFormed } from './text.js';
+import { cut } from './text.js';
 import { TAG, primitiveText } from './value.js';
 
 /** @typedef {import('./panel.js').Message} Message */
@@ -11,15 +12,14 @@ import { TAG, primitiveText } from './value.js';
 
 /** Numbers of these nodes begin behind all that components and Cordis can have. */
 const FIRST_ID = 2 ** 41;
-/** How large the values of one node may be, in UTF-16 units of JSON. */
+/** How large a value may be, in UTF-16 units of JSON. */
 const VALUE_SIZE = 8 << 10;
+/** How large all values of a node may be together: a unit may be three bytes, and a reader refuses a node of 448 KiB. */
+const NODE_SIZE = 100 << 10;
 /** How long a page may take to answer, in milliseconds. */
 const PATIENCE = 5000;
 /** How deep a tree may be. */
 const MAX_DEPTH = 255;
-
-/** The markers of runespect that have other names here. */
-const NAMES = /** @type {Record<string, string>} */ ({ 'error-object': 'error', error: 'threw' });
 
 /**
  * The components of a page with a runespect agent, of which this is the panel:
@@ -206,7 +206,7 @@ export class RuneTree {
   edit(p) {
     const n = this.node(p);
     if (!n.writable?.includes(p.symbol)) throw new CommandError('refused', `${p.symbol} of ${n.name} cannot be set: the page has no setter for it`);
-    if (p.value === undefined || hasMarker(p.value)) throw new CommandError('refused', 'the new value stands for something that was never loaded');
+    if (p.value === undefined || hasMarker(p.value) || hasMarker(p.value, RUNE_TAG)) throw new CommandError('refused', 'the new value stands for something that was never loaded');
     this.panel.tell({ kind: 'edit', id: n.id, symbol: p.symbol, path: p.path ?? [], value: p.value });
   }
 
@@ -266,41 +266,34 @@ function alone(id, n) {
   const attrs = [];
   /** @type {Record<string, unknown>} */
   const values = Object.create(null);
-  for (const [name, v] of Object.entries(n.values ?? {}).slice(0, 100)) {
+  let room = NODE_SIZE;
+  for (const [key, v] of Object.entries(n.values ?? {}).slice(0, 100)) {
+    const name = cut(key, 200);
     const text = primitiveText(v);
-    if (text !== undefined && name !== '' && attrs.length < 20) attrs.push([wellFormed(name), text]);
+    if (text !== undefined && name !== '' && attrs.length < 20) attrs.push([name, text]);
     const value = converted(v);
-    values[wellFormed(name)] = JSON.stringify(value).length > VALUE_SIZE ? { [TAG]: 'dehydrated', type: Array.isArray(value) ? 'array' : 'object', preview: '…', size: 0 } : value;
+    const size = JSON.stringify(value).length;
+    const fits = size <= VALUE_SIZE && size <= room;
+    if (fits) room -= size;
+    values[name] = fits ? value : { [TAG]: 'dehydrated', type: Array.isArray(value) ? 'array' : 'object', preview: '…', size: 0 };
   }
   const names = Object.keys(values);
   const kinds = Object.entries(n.kinds ?? {}).filter(([k, v]) => names.includes(k) && typeof v === 'string');
-  const writable = (n.writable ?? []).filter(w => names.includes(w));
+  const writable = [...new Set(list(n.writable).filter(w => names.includes(w)))];
+  const snippets = list(n.snippets).slice(0, 100).map(s => cut(String(s), 200));
   return JSON.stringify({
-    id, name: wellFormed(n.name).slice(0, 200) || 'Anonymous',
+    id, name: cut(n.name, 200) || 'Anonymous',
     ...(attrs.length > 0 ? { attrs } : {}), ...(names.length > 0 ? { values } : {}),
     ...(kinds.length > 0 ? { valueKinds: Object.fromEntries(kinds) } : {}), ...(writable.length > 0 ? { writable } : {}),
-    ...(typeof n.loc === 'string' && n.loc ? { loc: wellFormed(n.loc).slice(0, 1000) } : {}),
-    ...(Array.isArray(n.snippets) && n.snippets.length > 0 ? { snippets: n.snippets.slice(0, 100).map(s => wellFormed(String(s))) } : {}),
+    ...(typeof n.loc === 'string' && n.loc ? { loc: cut(n.loc, 1000) } : {}),
+    ...(snippets.length > 0 ? { snippets } : {}),
   });
 }
 
 /**
- * A value in runespect's encoding, in ours.
- * @param {any} v
- * @param {number} [depth]
- * @returns {any}
+ * @param {unknown} v
+ * @returns {any[]} v, or nothing where it is no array
  */
-export function converted(v, depth = 0) {
-  if (typeof v === 'string') return wellFormed(v);
-  if (v === null || typeof v !== 'object') return v;
-  if (depth > 20) return { [TAG]: 'dehydrated', type: 'object', preview: '…', size: 0 };
-  if (Array.isArray(v)) return v.map(x => converted(x, depth + 1));
-  const tag = v.__runespect;
-  /** @type {Record<string, unknown>} */
-  const out = {};
-  if (typeof tag === 'string') out[TAG] = NAMES[tag] ?? tag;
-  for (const [k, x] of Object.entries(v)) {
-    if (k !== '__runespect') Object.defineProperty(out, wellFormed(k), { value: converted(x, depth + 1), enumerable: true, configurable: true, writable: true });
-  }
-  return out;
+function list(v) {
+  return Array.isArray(v) ? v : [];
 }

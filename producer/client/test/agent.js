@@ -50,9 +50,9 @@ let pages = 0;
 
 /** The agent of one page, in one of the modes quiet, watched, following, away and ended. */
 export class Agent {
-  constructor(bus, tab = new Tab(), { url = '/', title = 'Page', visible = true, tier = 0, version = 1, app = () => {} } = {}) {
+  constructor(bus, tab = new Tab(), { url = '/', title = 'Page', visible = true, tier = 0, version = 1, id = `page-${++pages}`, app = () => {} } = {}) {
     Object.assign(this, { bus, tab, url, title, visible, tier, version });
-    this.id = `page-${++pages}`;
+    this.id = id;
     this.n = 0;
     this.mode = 'quiet';
     this.nodes = new Map();
@@ -105,7 +105,11 @@ export class Agent {
       case 'edit': this.edit(m); break;
       case 'pick': this.picking = m.active; break;
       case 'open-in-editor': this.send({ kind: 'opened', loc: m.loc, ok: m.loc === 'App.svelte:3' }); break;
-      case 'highlight': case 'log': case 'storeGlobal': this.did.push(`${m.kind} ${m.id}${m.symbol ? ` ${m.symbol}` : ''}`); break;
+      case 'highlight':
+        this.highlighted = m.id;
+        this.did.push(`highlight ${m.id}`);
+        break;
+      case 'log': case 'storeGlobal': this.did.push(`${m.kind} ${m.id}${m.symbol ? ` ${m.symbol}` : ''}`); break;
     }
   }
 
@@ -197,6 +201,7 @@ export class Agent {
   disconnect() {
     this.mode = 'ended';
     this.picking = false;
+    this.highlighted = null;
     this.transport.close();
   }
 }

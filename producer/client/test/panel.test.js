@@ -203,6 +203,57 @@ test('a copied tab: the old page answers the ping and keeps the panel; both are 
   assert.equal(own.storage.__runespect_page, c.id);
 });
 
+test('a copied tab whose page finds its own id names no page before it, and takes nothing', () => {
+  const s = setup().start();
+  const a = s.page();
+  const copy = a.tab.copy();
+  copy.storage.__runespect_page = 'the copy';
+  const b = s.page({ id: 'the copy' }, copy);
+  assert.equal(b.replaces, undefined);
+  s.pass();
+  assert.equal(s.panel.following, a.id);
+  assert.deepEqual([...s.panel.pages.keys()], [a.id, b.id]);
+  // It was asked whether it is there, so that it says when it goes.
+  assert.equal(b.mode, 'watched');
+  b.pagehide();
+  assert.deepEqual([...s.panel.pages.keys()], [a.id]);
+});
+
+test('a message that stands on its own is taken although ones before it were lost', () => {
+  const s = setup().start();
+  const a = s.page();
+  const lose = f => {
+    s.bus.lose = () => true;
+    bump(a, 2);
+    // The answer to what the panel asks for does not come either.
+    s.bus.lose = m => m.kind === 'request' || m.kind === 'history-request';
+    f();
+    s.bus.lose = () => false;
+  };
+  lose(() => a.change({ title: 'Next' }));
+  assert.equal(s.panel.pages.get(a.id).hello.title, 'Next');
+  assert.equal(s.value(), 1);
+  s.pass();
+  assert.equal(s.value(), 2, 'and what was lost is asked for');
+  lose(() => a.send({ kind: 'tree', nodes: [{ ...a.nodes.get(1), values: { count: 5 } }] }));
+  assert.equal(s.value(), 5);
+  lose(() => a.send({ kind: 'picked', id: 1 }));
+  assert.deepEqual(s.answers.at(-1).kind, 'picked');
+});
+
+test('after a gap the whole history is asked for again', () => {
+  const s = setup().start();
+  const a = s.page();
+  bump(a, 2);
+  s.bus.lose = m => m.kind === 'ops';
+  bump(a, 3);
+  s.bus.lose = () => false;
+  bump(a, 4);
+  assert.ok(s.sent('history-request').every(m => m.since === 0 && m.to === a.id));
+  const history = s.answers.filter(m => m.kind === 'history');
+  assert.deepEqual([history.length, history.at(-1).commits.map(c => c.seq), history.at(-1).truncated], [2, [1, 2, 3], false]);
+});
+
 test('an update lost on the way is noticed and asked for, and the ops that show the gap are not applied', () => {
   const s = setup().start();
   const a = s.page();
@@ -272,9 +323,15 @@ test('a disconnected page does nothing more', () => {
   const s = setup().start();
   const a = s.page();
   s.panel.tell({ kind: 'pick', active: true });
-  assert.equal(a.picking, true);
+  s.panel.tell({ kind: 'highlight', id: 1 });
+  assert.deepEqual([a.picking, a.highlighted], [true, 1]);
   a.disconnect();
-  assert.equal(a.picking, false);
+  assert.deepEqual([a.picking, a.highlighted], [false, null]);
+  const said = s.bus.log.length;
+  a.did.length = 0;
+  bump(a, 9);
+  a.change({ title: 'Over' });
+  assert.equal(s.bus.log.length, said, 'it says nothing, not even goodbye');
   s.panel.tell({ kind: 'log', id: 1 });
   assert.deepEqual(a.did, []);
 });
@@ -293,11 +350,60 @@ test('a capture answers no ping, and its row stays; the names-only walk is shown
   assert.equal(names.panel.nodes.size, 1, 'an empty tree does not take a tree away');
 });
 
+test('a capture beside a page with an agent: its row stays though nothing answers, and the page keeps the panel', () => {
+  const s = setup().start();
+  const a = s.page();
+  const asked = s.sent('request').length;
+  s.panel.receive({ source: 'runespect', kind: 'hello', version: 1, tier: 2 });
+  s.pass(60000);
+  assert.deepEqual([...s.panel.pages.keys()], [a.id, '']);
+  assert.equal(s.panel.following, a.id);
+  s.panel.receive({ source: 'runespect', kind: 'tree', nodes: [{ id: 1, name: 'Captured', parent: null, children: [], values: {} }] });
+  assert.equal(s.value(), 1);
+  assert.equal(s.sent('request').length, asked, 'it is not asked again and again');
+  // One that was there first gives way to an agent, which knows more.
+  const other = setup().start();
+  other.panel.receive({ source: 'runespect', kind: 'hello', version: 1, tier: 2 });
+  other.panel.receive({ source: 'runespect', kind: 'tree', nodes: [{ id: 1, name: 'Captured', parent: null, children: [], values: {} }] });
+  assert.equal(other.panel.nodes.get(1).name, 'Captured');
+  const b = other.page();
+  assert.equal(other.panel.following, b.id);
+  assert.equal(other.panel.nodes.get(1).name, 'App');
+});
+
+test('a sender with an id that answers no ping keeps its row', () => {
+  const s = setup().start();
+  const a = s.page();
+  s.panel.receive({ source: 'runespect', kind: 'hello', from: 'silent', n: 1, version: 1 });
+  assert.deepEqual(s.sent('ping').map(m => m.to), ['silent']);
+  for (let i = 0; i < 10; i++) s.pass();
+  assert.deepEqual([...s.panel.pages.keys()], [a.id, 'silent']);
+  assert.equal(s.sent('ping').length, 1);
+});
+
+test('the followed page hides and comes back within the wait: it stays, and its tree is fresh', () => {
+  const s = setup().start();
+  const a = s.page();
+  a.pagehide();
+  a.put(1, 'App', null, { count: 4 });
+  a.pageshow();
+  assert.equal(s.panel.following, a.id);
+  s.pass();
+  s.pass();
+  assert.equal(s.panel.following, a.id);
+  assert.equal(s.value(), 4);
+  bump(a, 6);
+  assert.equal(s.value(), 6, 'it sends its flushes again');
+});
+
 test('a page that connects again counts from 1, and another version is said', () => {
   const s = setup().start();
   const a = s.page();
   a.n = 0;
+  // Nobody has asked the new connection for anything.
+  a.mode = 'quiet';
   a.hello();
+  assert.equal(a.mode, 'following');
   bump(a, 7);
   assert.equal(s.value(), 7);
   assert.equal(s.panel.events.length, 0);
