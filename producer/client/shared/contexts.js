@@ -4,6 +4,9 @@
  * answered by services.
  */
 
+import { messageOf } from './read.js';
+import { ellipsis } from './text.js';
+
 const IS = Symbol.for('cordis.is');
 const SHADOW = Symbol.for('cordis.shadow');
 const ISOLATE = Symbol.for('cordis.isolate');
@@ -143,22 +146,26 @@ function place(ctx, parent) {
  * What people may want to know of a node besides its place.
  * @param {Found} f
  * @param {Map<object, string[]>} services by fiber
+ * @param {object} [teller] who told the fiber's state last, if not the fiber itself
  * @returns {[string, string][]}
  */
-export function details(f, services) {
+export function details(f, services, teller = f.object) {
   /** @type {[string, string][]} */
   const out = [];
   const add = (/** @type {string} */ name, /** @type {unknown} */ value) => {
-    if (typeof value === 'string' && value !== '') out.push([name, value.slice(0, 300)]);
+    if (typeof value === 'string' && value !== '') out.push([name, ellipsis(value, 300)]);
   };
   if (f.kind === 'fiber') {
     add('plugin', own(own(f.object, 'runtime') ?? {}, 'name'));
-    add('state', STATES[own(f.object, 'state')]);
-    const error = own(f.object, '_error');
-    if (error !== undefined && error !== null) add('error', typeof error === 'object' ? String(own(error, 'message') ?? 'an error without a message') : String(error));
+    const told = (/** @type {string} */ key) => own(Object.getOwnPropertyDescriptor(teller, key) ? teller : f.object, key);
+    add('state', STATES[told('state')]);
+    const error = told('_error');
+    if (error !== undefined && error !== null) add('error', messageOf(error) || 'an error without a message');
     add('services', services.get(f.object)?.join(' '));
     return out;
   }
+  // The root's fiber is no node, so its context says what it provides.
+  if (f.parent === undefined) add('services', services.get(own(f.object, 'fiber'))?.join(' '));
   if (f.parent === undefined || f.parent.kind === 'fiber') return out;
   const isolated = own(f.object, ISOLATE);
   const intercepted = own(f.object, INTERCEPT);
@@ -176,7 +183,7 @@ export function servicesOf(root) {
   const out = new Map();
   const store = root.reflect.store;
   for (const key of Object.getOwnPropertySymbols(store)) {
-    const { name, fiber } = store[key];
+    const { name, fiber } = store[key] ?? {};
     const list = out.get(fiber);
     if (list) list.push(String(name));
     else out.set(fiber, [String(name)]);

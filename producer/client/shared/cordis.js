@@ -43,6 +43,8 @@ export class CordisTree {
     this.ids = new WeakMap();
     /** @type {WeakMap<object, string>} the JSON of nodes, which stays as it is unless they tell more */
     this.texts = new WeakMap();
+    /** @type {WeakMap<object, object>} who told the state of a fiber last */
+    this.tellers = new WeakMap();
     /** @type {(() => void)[]} */
     this.undos = [];
     this.scheduled = false;
@@ -62,8 +64,20 @@ export class CordisTree {
     };
     for (const name of this.more ? [...EVENTS, 'internal/service'] : EVENTS) {
       // A result would stop other listeners.
-      this.undos.push(this.root.on(name, () => void noticed(), { global: true }));
+      this.undos.push(this.root.on(name, (/** @type {unknown} */ v) => {
+        if (name === 'internal/status') this.faults.run(() => this.heard(v));
+        noticed();
+      }, { global: true }));
     }
+  }
+
+  /**
+   * Remembers who told a fiber's state last. When the result of ctx.plugin is
+   * restarted, Cordis writes the new state and error to it and not to the fiber.
+   * @param {any} v
+   */
+  heard(v) {
+    if (v !== null && typeof v === 'object') this.tellers.set(behind(v), v);
   }
 
   /** Follows the runtime no more. */
@@ -148,7 +162,7 @@ export class CordisTree {
    */
   write(id, f, services) {
     const attrs = f.kind === 'fiber' ? [['uid', String(f.uid)]] : [];
-    if (this.more) attrs.push(...details(f, services).map(([k, v]) => [k, wellFormed(v)]));
+    if (this.more) attrs.push(...details(f, services, this.tellers.get(f.object)).map(([k, v]) => [k, wellFormed(v)]));
     return `{"id":${id},"kind":"${f.kind}","name":"${f.kind === 'fiber' ? 'Fiber' : 'Context'}"${attrs.length > 0 ? `,"attrs":${JSON.stringify(attrs)}` : ''},"object":"o${id}"}`;
   }
 

@@ -222,6 +222,152 @@ test('details tell plugins, states, errors and services', async () => {
   ]);
 });
 
+/** What each fiber of a plugin says, by the plugin's name. */
+const said = reader => Object.fromEntries([...reader.nodes.values()].filter(n => n.kind === 'fiber').map(n => Object.fromEntries(n.attrs)).map(({ uid, plugin, ...rest }) => [plugin ?? `plugin ${uid}`, rest]));
+
+test('details: plugins of every form have their name', async () => {
+  const { root, tree } = setup({ details: true });
+  root.plugin({ name: 'object', apply() {} });
+  root.plugin(function func() {});
+  root.plugin(class Klass { constructor() {} });
+  root.plugin(class Served extends Service { constructor(ctx) { super(ctx, 'served'); } });
+  root.plugin(() => {});
+  await settle();
+  assert.deepEqual(said(new Reader().apply(tree.take())), {
+    object: { state: 'active' }, func: { state: 'active' }, Klass: { state: 'active' }, Served: { state: 'active', services: 'served' }, 'plugin 5': { state: 'active' },
+  });
+});
+
+test('details: every state that a living fiber can have, each change as an update', async () => {
+  const { root, tree } = setup({ details: true });
+  const open = {};
+  const gate = name => new Promise(resolve => { open[name] = resolve; });
+  let fiber;
+  root.plugin({
+    name: 'slow',
+    inject: ['wanted'],
+    async apply(ctx) {
+      fiber = ctx.fiber;
+      ctx.effect(() => () => gate('unload'));
+      await gate('load');
+    },
+  });
+  await settle();
+  const reader = new Reader().apply(tree.take());
+  const state = async want => {
+    for (let i = 0; i < 500; i++) {
+      await settle();
+      const records = tree.take();
+      assert.ok(records.every(r => r.topic === 'ops'), 'only what changed is sent');
+      reader.apply(records);
+      if (said(reader).slow.state === want) return;
+    }
+    assert.fail(`${said(reader).slow.state} instead of ${want}`);
+  };
+  assert.equal(said(reader).slow.state, 'pending');
+  root.provide('wanted', 1);
+  await state('loading');
+  open.load();
+  await state('active');
+  const restarted = fiber.restart();
+  await state('unloading');
+  open.unload();
+  await state('loading');
+  open.load();
+  await state('active');
+  await restarted;
+  const gone = fiber.dispose();
+  await settle();
+  reader.apply(tree.take());
+  assert.equal(said(reader).slow, undefined, 'a fiber that is disposed is left out while it unloads');
+  open.unload();
+  await gone;
+});
+
+test('details: whatever a plugin throws is said, and is gone when it works', async () => {
+  const { root, tree } = setup({ details: true });
+  root.on('internal/error', () => {});
+  class Quiet extends Error { get message() { return 'behind an accessor'; } }
+  let broken = true;
+  root.plugin({ name: 'text', apply() { throw 'a text'; } });
+  root.plugin({ name: 'nothing', apply() { throw null; } });
+  root.plugin({ name: 'abort', apply() { throw new DOMException('given up', 'AbortError'); } });
+  root.plugin({ name: 'empty', apply() { throw new Error(); } });
+  root.plugin({ name: 'quiet', apply() { throw new Quiet(); } });
+  root.plugin({ name: 'long', apply() { throw new Error('x'.repeat(1000)); } });
+  root.plugin({ name: 'later', async apply() { await settle(); throw new RangeError('after a while'); } });
+  const healed = root.plugin({ name: 'healed', apply() { if (broken) throw new Error('not yet'); } });
+  await settle();
+  await settle();
+  await settle();
+  const reader = new Reader().apply(tree.take());
+  assert.deepEqual(Object.fromEntries(Object.entries(said(reader)).map(([k, v]) => [k, v.error])), {
+    text: 'a text', nothing: 'null', abort: 'given up', empty: 'an error without a message', quiet: 'a value without a message was thrown',
+    long: 'x'.repeat(299) + '…', later: 'after a while', healed: 'not yet',
+  });
+  assert.ok(Object.values(said(reader)).every(v => v.state === 'failed'));
+  // Cordis writes what comes of this restart to the result of ctx.plugin, and the fiber keeps
+  // the error that it had, with which the restart is rejected though the plugin runs.
+  broken = false;
+  await assert.rejects(healed.restart(), /not yet/);
+  assert.deepEqual([healed.state, healed._error], [2, undefined]);
+  await settle();
+  reader.apply(tree.take());
+  assert.deepEqual(said(reader).healed, { state: 'active' });
+  broken = true;
+  await assert.rejects(healed.restart(), /not yet/);
+  await settle();
+  reader.apply(tree.take());
+  assert.deepEqual(said(reader).healed, { state: 'failed', error: 'not yet' });
+});
+
+test('details: services come and go with who provides them, those of the root at the root', async () => {
+  const { root, tree } = setup({ details: true });
+  root.provide('rooted', 1);
+  let provide;
+  const fiber = root.plugin({ name: 'gives', apply(ctx) { provide = name => ctx.provide(name, {}); provide('first'); } });
+  await settle();
+  const reader = new Reader().apply(tree.take());
+  assert.deepEqual(reader.root.attrs, [['services', 'rooted']]);
+  assert.equal(said(reader).gives.services, 'first');
+  const undo = provide('second');
+  await settle();
+  reader.apply(tree.take());
+  assert.equal(said(reader).gives.services, 'first second');
+  undo();
+  await settle();
+  reader.apply(tree.take());
+  assert.equal(said(reader).gives.services, 'first');
+  await fiber.dispose();
+  await settle();
+  reader.apply(tree.take());
+  assert.equal(said(reader).gives, undefined);
+});
+
+test('details: layers within plugins and on layers, several names in one, and none for the contexts of fibers', async () => {
+  const { root, tree } = setup({ details: true });
+  root.plugin({
+    name: 'outer',
+    inject: { logger: { name: 'outer' } },
+    apply(ctx) {
+      const isolated = ctx.isolate('database').isolate('cache');
+      isolated.on('some-event', () => {});
+      isolated.extend({ a: 1, b: 2 }).on('some-event', () => {});
+      ctx.intercept('http', { timeout: 5 }).on('some-event', () => {});
+      ctx.extend({ [Symbol('hidden')]: 1 }).on('some-event', () => {});
+    },
+  });
+  root.provide('logger', {});
+  await settle();
+  const reader = new Reader().apply(tree.take());
+  const layers = n => [n.kind === 'fiber' ? 'fiber' : (n.attrs ?? []).map(a => a.join(' ')).join(', '), ...n.children.map(layers)];
+  assert.deepEqual(layers(reader.root.children[0]), ['fiber', ['',
+    ['layer isolate, of database', ['layer isolate, of cache', ['layer extend, of a b']]],
+    ['layer intercept, of http'],
+    ['layer extend'],
+  ]]);
+});
+
 test('a runtime that breaks under it is left alone', async () => {
   const { root, tree, faults } = setup();
   await settle();
