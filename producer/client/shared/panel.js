@@ -200,7 +200,7 @@ export class Panel {
   hello(page, m, known) {
     const first = !page.hello;
     // Out of the cache, or on a new connection, it sends its flushes only when it is asked again.
-    const again = page.gone || known && m.n === 1;
+    const again = page.gone || known && m.n === 1 && !this.asking;
     page.hello = m;
     page.gone = false;
     page.quiet = page.id === '';

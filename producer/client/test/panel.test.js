@@ -396,6 +396,36 @@ test('the followed page hides and comes back within the wait: it stays, and its 
   assert.equal(s.value(), 6, 'it sends its flushes again');
 });
 
+test('a picked page that reloads stays picked, its goodbye heard or not', () => {
+  for (const bye of [true, false]) {
+    const s = setup().start();
+    const first = s.page({ url: '/first' });
+    const a = s.page({ url: '/picked' });
+    s.panel.pick(a.id);
+    const b = a.reload({ bye });
+    s.pass();
+    assert.equal(s.panel.following, b.id);
+    assert.equal(s.panel.reason, 'picked');
+    first.reload();
+    s.page({ url: '/picked', visible: true });
+    s.pass();
+    assert.equal(s.panel.following, b.id);
+  }
+});
+
+test('an agent that always counts from 1 is not asked without end', () => {
+  const s = setup().start();
+  let asked = 0;
+  s.bus.connect('odd').onMessage(m => {
+    if (m.kind !== 'request' || asked > 100) return;
+    asked++;
+    s.panel.receive({ source: 'runespect', kind: 'hello', from: 'odd', n: 1, version: 1 });
+  });
+  s.panel.receive({ source: 'runespect', kind: 'hello', from: 'odd', n: 1, version: 1 });
+  for (let i = 0; i < 5; i++) s.pass();
+  assert.ok(asked < 10, `${asked} requests`);
+});
+
 test('a page that connects again counts from 1, and another version is said', () => {
   const s = setup().start();
   const a = s.page();
