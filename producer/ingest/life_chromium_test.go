@@ -30,14 +30,16 @@ func TestTabs(t *testing.T) {
 		t.Errorf("%d sources after a reload", n)
 	}
 	second := duplicate(t, first)
-	if got := r.up(second); got == id {
-		t.Errorf("the copy took the id %s", got)
+	copied := r.up(second)
+	if copied == id {
+		t.Errorf("the copy took the id %s", copied)
 	}
 	third := duplicate(t, second)
-	r.up(third)
-	if n := len(r.state().Sources()); n != 3 {
-		t.Errorf("%d sources with two copies", n)
+	if got := r.up(third); got == id || got == copied {
+		t.Errorf("the copy of the copy took the id %s", got)
 	}
+	// A page knows its id before its opening is in the stream.
+	r.until("three sources with two copies", func(s *fold.Space) bool { return len(s.Sources()) == 3 })
 	reload()
 	if n := len(r.state().Sources()); n != 3 {
 		t.Errorf("%d sources after a reload beside two copies", n)
