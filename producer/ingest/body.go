@@ -6,7 +6,7 @@ import (
 	"github.com/natscope/natscope/subjects/network"
 )
 
-// maxBodies bounds the bodies of one page that are under way at once.
+// maxBodies bounds the bodies of one client that are under way at once.
 const maxBodies = 1024
 
 type bodyKey struct {
@@ -14,8 +14,8 @@ type bodyKey struct {
 	direction subjects.Direction
 }
 
-// pageBody is a body on its way.
-type pageBody struct {
+// openBody is a body on its way.
+type openBody struct {
 	body *producer.Body
 	// next is the offset that the next piece must have.
 	next int64
@@ -23,42 +23,52 @@ type pageBody struct {
 	broken bool
 }
 
-// applyBody passes one piece of a body on. A body is a prefix: when a piece is
-// missing, because the page or a former session lost it, the rest is ignored
-// and the body ends as truncated. It is called with mu held.
-func (x *session) applyBody(p *BodyPart, data []byte) {
-	k := bodyKey{p.Request, p.Direction}
-	b := x.bodies[k]
+// Bodies joins the pieces of the bodies that one client sends. The zero value
+// holds none. At most 1024 are under way at once: a client with more has forgotten
+// to end them, and any one of them ends as aborted. It is not safe for concurrent use.
+type Bodies struct {
+	open map[bodyKey]*openBody
+}
+
+// Take passes one piece of a body on to p. A body is a prefix: when a piece is
+// missing, because the client or a former session lost it, the rest is ignored
+// and the body ends as truncated.
+func (x *Bodies) Take(p *producer.Producer, part *BodyPart, data []byte) {
+	k := bodyKey{part.Request, part.Direction}
+	b := x.open[k]
 	if b == nil {
-		if len(x.bodies) >= maxBodies {
-			x.dropBody()
+		if x.open == nil {
+			x.open = make(map[bodyKey]*openBody)
 		}
-		b = &pageBody{body: x.prod.Body(p.Request, p.Direction)}
-		x.bodies[k] = b
+		if len(x.open) >= maxBodies {
+			x.drop()
+		}
+		b = &openBody{body: p.Body(part.Request, part.Direction)}
+		x.open[k] = b
 	}
-	if p.Offset != b.next {
+	if part.Offset != b.next {
 		b.broken = true
 	}
 	if !b.broken && len(data) > 0 {
 		b.body.Write(data)
 		b.next += int64(len(data))
 	}
-	if p.End == "" {
+	if part.End == "" {
 		return
 	}
-	reason := p.End
+	reason := part.End
 	if b.broken && reason == subjects.BodyComplete {
 		reason = subjects.BodyTruncated
 	}
-	b.body.End(reason, p.Total)
-	delete(x.bodies, k)
+	b.body.End(reason, part.Total)
+	delete(x.open, k)
 }
 
-// dropBody ends any one body to make room: a page that has a thousand under way has forgotten to end them.
-func (x *session) dropBody() {
-	for k, b := range x.bodies {
+// drop ends any one body to make room.
+func (x *Bodies) drop() {
+	for k, b := range x.open {
 		b.body.End(subjects.BodyAborted, b.next)
-		delete(x.bodies, k)
+		delete(x.open, k)
 		return
 	}
 }

@@ -43,7 +43,7 @@ type session struct {
 	shift float64
 	// resnapshot says that tree records are useless until a snapshot comes.
 	resnapshot bool
-	bodies     map[bodyKey]*pageBody
+	bodies     Bodies
 	// asking is how many questions of the page are under way.
 	asking  int
 	records bucket
@@ -61,7 +61,6 @@ func newSession(s *Server, id subjects.SourceID, h *Hello) *session {
 		relay:      newRelay(),
 		pickers:    newPickers(),
 		resnapshot: true,
-		bodies:     make(map[bodyKey]*pageBody),
 		records:    newBucket(s.rate.records, s.rate.burstRecords, now),
 		bytes:      newBucket(s.rate.bytes, s.rate.burstBytes, now),
 	}
@@ -366,7 +365,7 @@ func (x *session) apply(m Message) {
 	case m.Records != nil:
 		x.applyRecords(m.Records)
 	case m.Body != nil:
-		x.applyBody(m.Body, m.Data)
+		x.bodies.Take(x.prod, m.Body, m.Data)
 	case m.Update != nil:
 		x.update(*m.Update)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/natscope/natscope/producer/client"
 	"github.com/natscope/natscope/producer/ingest"
 	"github.com/natscope/natscope/subjects"
-	"github.com/natscope/natscope/subjects/network"
 	"github.com/natscope/natscope/subjects/tree"
 )
 
@@ -41,9 +40,8 @@ func (i Inject) any() bool { return i.Network || i.Cordis }
 
 // The bounds of what injected clients send.
 const (
-	// maxInjectedText is the largest text, in bytes, and maxInjectedBodies how many bodies are under way at once.
-	maxInjectedText   = 4 << 20
-	maxInjectedBodies = 1024
+	// maxInjectedText is the largest text, in bytes.
+	maxInjectedText = 4 << 20
 	// injectedRecords is how many records a second a client sends at most.
 	injectedRecords = 20_000
 	// readyWithin is how long a thread that was held has to say that it is ready;
@@ -76,21 +74,9 @@ type injected struct {
 	last  uint64
 	// resnapshot says that tree records are useless until a snapshot comes.
 	resnapshot bool
-	bodies     map[injectedKey]*injectedBody
+	bodies     ingest.Bodies
 	// tries counts the evaluations that failed.
 	tries int
-}
-
-type injectedKey struct {
-	request   network.RequestID
-	direction subjects.Direction
-}
-
-// injectedBody is a body on its way. broken says that a piece is missing.
-type injectedBody struct {
-	body   *producer.Body
-	next   int64
-	broken bool
 }
 
 // wantsInjection reports whether the client belongs into this program.
@@ -108,7 +94,7 @@ func (x *observer) inject(done func()) {
 		done()
 		return
 	}
-	i := &injected{x: x, name: "natscope$" + rand.Text(), resnapshot: true, bodies: make(map[injectedKey]*injectedBody)}
+	i := &injected{x: x, name: "natscope$" + rand.Text(), resnapshot: true}
 	x.injected.Store(i)
 	options := map[string]any{
 		"binding": i.name, "incoming": o.Inject.Network, "outgoing": o.Inject.Network, "native": !o.Inject.Redact,
@@ -353,7 +339,7 @@ func (i *injected) apply(m ingest.Message) {
 	case m.Records != nil:
 		i.records(m.Records)
 	case m.Body != nil:
-		i.body(m.Body, m.Data)
+		i.bodies.Take(i.prod, m.Body, m.Data)
 	}
 }
 
@@ -374,37 +360,6 @@ func (i *injected) records(r *ingest.Records) {
 		// The client's clock counts from 1970.
 		i.prod.RecordAt(r.Plane, rec.Topic, rec.T-i.x.origin, rec.Data)
 	}
-}
-
-// body passes one piece of a body on. When a piece is missing, the rest is ignored.
-func (i *injected) body(p *ingest.BodyPart, data []byte) {
-	k := injectedKey{p.Request, p.Direction}
-	b := i.bodies[k]
-	if b == nil {
-		if len(i.bodies) >= maxInjectedBodies {
-			for k, b := range i.bodies {
-				b.body.End(subjects.BodyAborted, b.next)
-				delete(i.bodies, k)
-				break
-			}
-		}
-		b = &injectedBody{body: i.prod.Body(p.Request, p.Direction)}
-		i.bodies[k] = b
-	}
-	b.broken = b.broken || p.Offset != b.next
-	if !b.broken && len(data) > 0 {
-		b.body.Write(data)
-		b.next += int64(len(data))
-	}
-	if p.End == "" {
-		return
-	}
-	reason := p.End
-	if b.broken && reason == subjects.BodyComplete {
-		reason = subjects.BodyTruncated
-	}
-	b.body.End(reason, p.Total)
-	delete(i.bodies, k)
 }
 
 // withdraw takes the client out of a program that goes on. It waits a moment for
